@@ -310,9 +310,9 @@ func TestGeneratedServices(t *testing.T) {
 	generatedtest.Part(t, "ecs/services.yaml", "stages", strings.Join(stages, "\n"))
 
 	environment, secrets := split("registry")
-	_, migrates := split("migrate")
+	migrated, migrates := split("migrate")
 	generatedtest.Part(t, "ecs/services.yaml", "registry", made("registry.yaml.tmpl", map[string]any{
-		"Size": ofRegistry, "Policies": registryPolicies, "Environment": environment, "Secrets": secrets, "Migrate": migrates, "Reads": readsOf(secrets),
+		"Size": ofRegistry, "Policies": registryPolicies, "Environment": environment, "Secrets": secrets, "Migrated": migrated, "Migrate": migrates, "Reads": readsOf(secrets),
 		"Metrics": published, "First": registry.Stages()[0],
 	}))
 	generatedtest.Part(t, "ecs/services.yaml", "queue", made("queue.yaml.tmpl", map[string]any{

@@ -89,6 +89,11 @@ func load(ctx context.Context, defaults Config, ask func() bool) (Config, origin
 		}
 	}
 	faults = append(faults, c.check()...)
+	if address, err := verified(c.DatabaseURL, c.DatabaseCA); err != nil {
+		faults = append(faults, fault("DATABASE_CA", c.DatabaseCA, err))
+	} else {
+		c.DatabaseURL = address
+	}
 	for _, err := range faults {
 		if f := new(Fault); errors.As(err, &f) {
 			f.From = from[f.Name]

@@ -2,6 +2,7 @@ package sqldb
 
 import (
 	"context"
+	"crypto/x509"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"hash/crc32"
 	"io"
 	"net"
+	"net/url"
 	"strings"
 	"time"
 
@@ -34,14 +36,47 @@ const (
 	turnWhole     = 60 * time.Second
 )
 
+// newPostgres reads an address. Its sslrootcert may be the text of the authorities, in PEM, in place
+// of the name of a file: a container's secrets are texts.
 func newPostgres(address string) (postgres, error) {
+	address, roots, err := rootsOf(address)
+	if err != nil {
+		return postgres{}, err
+	}
 	config, err := pgx.ParseConfig(address)
+	if err == nil && roots != nil {
+		if config.TLSConfig == nil || config.TLSConfig.InsecureSkipVerify || len(config.Fallbacks) > 0 {
+			return postgres{}, errors.New("database address: sslrootcert with the text of certificates needs sslmode=verify-full")
+		}
+		config.TLSConfig.RootCAs = roots
+	}
 	if err != nil {
 		// The error of pgx contains the address, which may contain a password.
 		return postgres{}, errors.New("database address cannot be read; it must be postgres://USER:PASSWORD@HOST:PORT/NAME?sslmode=MODE")
 	}
 	config.ConnectTimeout = 10 * time.Second
 	return postgres{config: config}, nil
+}
+
+// rootsOf removes the text of authorities from an address. roots are nil if it has none.
+func rootsOf(address string) (rest string, roots *x509.CertPool, err error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address, nil, nil //nolint:nilerr // pgx reports it
+	}
+	const parameter = "sslrootcert"
+	query := u.Query()
+	text := query.Get(parameter)
+	if !strings.HasPrefix(strings.TrimSpace(text), "-----BEGIN") {
+		return address, nil, nil
+	}
+	roots = x509.NewCertPool()
+	if !roots.AppendCertsFromPEM([]byte(text)) {
+		return "", nil, errors.New("database address: the text in sslrootcert has no certificate in PEM")
+	}
+	query.Del(parameter)
+	u.RawQuery = query.Encode()
+	return u.String(), roots, nil
 }
 
 func (d postgres) Name() string { return PostgreSQL }

@@ -36,9 +36,9 @@ type migration struct {
 }
 
 func migrate(ctx context.Context, a *cli.App, database string) error {
-	given, needs := "--database", []string(nil)
+	given, what, needs := "--database", "the database "+config.WithoutPasswords(database), []string(nil)
 	if database == "" {
-		given, needs = "HOLDFAST_DATABASE_URL", config.DatabaseNeeds
+		given, what, needs = "HOLDFAST_DATABASE_URL", "the database", config.DatabaseNeeds
 	}
 	c, err := a.Settings(ctx, config.Default(), needs...)
 	if err != nil {
@@ -55,7 +55,7 @@ func migrate(ctx context.Context, a *cli.App, database string) error {
 	if errors.As(err, new(*sqldb.SchemaError)) {
 		return err // it says what to run
 	} else if err != nil {
-		return &node.NeedError{Setting: given, What: "the database " + config.WithoutPasswords(database), Fix: fixDatabase, Down: node.IsDown(err), Err: err}
+		return &node.NeedError{Setting: given, What: what, Fix: fixDatabase, Down: node.IsDown(err), Err: err}
 	}
 	if a.JSON {
 		return a.PrintJSON(migration{From: from, To: to})
