@@ -109,7 +109,7 @@ bench-peers: build ## Compare six stages with River and Asynq, on a PostgreSQL a
 
 # make test has a few faults; this has many. The seed that it prints first replays it: make chaos SEED=...
 .PHONY: alerts
-alerts: build ## Run Holdfast with faults under a real Prometheus; each alert that the faults cause must fire
+alerts: build ## Run Holdfast with faults under a real Prometheus; each alert must fire and end
 	scripts/alerts.sh bin/holdfast
 
 .PHONY: chaos
