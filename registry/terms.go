@@ -2,6 +2,7 @@ package registry
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"slices"
@@ -146,6 +147,31 @@ func (t Terms) String() string {
 		parts = append(parts, text)
 	}
 	return strings.Join(parts, "; ")
+}
+
+// asData separates what people read of an assignment of terms from what programs read.
+const asData = ". As data: "
+
+// Detail is the detail of the preservation event of an admin's assignment of terms. [TermsIn] finds the
+// terms in it again.
+func (t Terms) Detail(actor, reason string) string {
+	text := t.String()
+	if text == "" {
+		text = "no rights, preservation level or embargo"
+	}
+	data, _ := json.Marshal(t) // texts cannot fail
+	return text + ", set by " + actor + ": " + reason + asData + string(data)
+}
+
+// TermsIn returns the terms that an admin assigned, of the detail of their preservation event; ok is
+// false if it has none.
+func TermsIn(detail string) (t Terms, ok bool) {
+	for found := true; found; { // a reason may have the same words
+		if _, detail, found = strings.Cut(detail, asData); found && json.Unmarshal([]byte(detail), &t) == nil {
+			return t, true
+		}
+	}
+	return Terms{}, false
 }
 
 // String says the rights in one line.

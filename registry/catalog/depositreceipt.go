@@ -151,6 +151,11 @@ func (t *tx) identity(it registry.WorkItem, h *receipt.Header) error {
 		return fmt.Errorf("look up %s: %w", h.Object, err)
 	}
 	h.Named = sqldb.FromMicros(named)
+	terms, err := t.terms(h.Object)
+	if err != nil {
+		return err
+	}
+	h.Terms = receipt.TermsOf(terms)
 	// All of the owner's, also those of a job that failed after it was named.
 	ask := t.Ask(`SELECT local_id FROM identifier WHERE ark = $1 AND owner = $2 ORDER BY local_id`, h.Object, h.Owner)
 	h.LocalIDs, err = sqldb.Collect(ask, "look up local ids", func(row sqldb.Scanner) (id string, err error) { return id, row.Scan(&id) })

@@ -85,13 +85,9 @@ func (s *Catalog) SetTerms(ctx context.Context, objectID string, terms registry.
 		if err := t.Do(`UPDATE object SET terms = $2 WHERE id = $1`, objectID, text); err != nil {
 			return err
 		}
-		detail := terms.String()
-		if detail == "" {
-			detail = "no rights, preservation level or embargo"
-		}
 		_, err = t.writePremis(subject{object: objectID, kinds: []string{policyAssignment}}, registry.Premis{
 			ID: sqldb.NewID(), ObjectID: objectID, Type: policyAssignment, At: sqldb.FromMicros(t.Now), Agent: software, Outcome: "success",
-			Detail: detail + ", set by " + actor + ": " + reason,
+			Detail: terms.Detail(actor, reason),
 		})
 		if err != nil {
 			return err

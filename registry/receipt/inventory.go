@@ -24,3 +24,12 @@ func EventOf(e registry.Premis) Event {
 		Detail: e.Detail,
 	}
 }
+
+// TermsOf converts the terms of an object.
+func TermsOf(t registry.Terms) Terms {
+	out := Terms{PreservationLevel: t.PreservationLevel, EmbargoUntil: t.EmbargoUntil, EmbargoReason: t.EmbargoReason}
+	if r := t.Rights; r != nil {
+		out.Basis, out.Status, out.Jurisdiction, out.Statement, out.URI = string(r.Basis), r.Status, r.Jurisdiction, r.Statement, r.URI
+	}
+	return out
+}

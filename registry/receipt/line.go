@@ -101,6 +101,19 @@ func (w *line) span(s Span) {
 	w.text("}")
 }
 
+func (w *line) terms(t Terms) {
+	w.text(`,"terms":{"basis":`)
+	w.string(t.Basis)
+	w.field("status", t.Status)
+	w.field("jurisdiction", t.Jurisdiction)
+	w.field("statement", t.Statement)
+	w.field("uri", t.URI)
+	w.field("preservation_level", t.PreservationLevel)
+	w.field("embargo_until", t.EmbargoUntil)
+	w.field("embargo_reason", t.EmbargoReason)
+	w.text("}")
+}
+
 func (w *line) header(h Header) {
 	w.text(Magic)
 	w.number(int64(cmp.Or(h.Format, Format)))
@@ -124,6 +137,7 @@ func (w *line) header(h Header) {
 		w.numberField("profile_version", int64(h.ProfileVersion))
 		w.field("ezid_item", h.EZIDItem)
 		w.timeField("named", h.Named)
+		w.terms(h.Terms)
 	}
 	w.timeField("created", h.Created)
 	w.timeField("recorded", h.Recorded)

@@ -46,6 +46,7 @@ type Header struct {
 	ProfileVersion int       `json:"profile_version"` // of the collection's profile; 0: not known
 	EZIDItem       string    `json:"ezid_item"`       // the item under which EZID knows the object; "": it does not
 	Named          time.Time `json:"named"`           // when the object got its ARK
+	Terms          Terms     `json:"terms"`           // in force once the version was recorded
 
 	Created   time.Time `json:"created"`  // the version, as its OCFL inventory says
 	Recorded  time.Time `json:"recorded"` // when it became preserved
@@ -56,6 +57,18 @@ type Header struct {
 	Replicas  []Replica `json:"replicas"`
 	Key       string    `json:"key"`        // PublicKey.ID of the key that signed; "": nobody did
 	PublicKey string    `json:"public_key"` // that key, in hex
+}
+
+// Terms are the rights, the preservation level and the embargo of the object; "" is what is not stated.
+type Terms struct {
+	Basis             string `json:"basis"` // of the rights, and what follows up to URI
+	Status            string `json:"status"`
+	Jurisdiction      string `json:"jurisdiction"`
+	Statement         string `json:"statement"`
+	URI               string `json:"uri"`
+	PreservationLevel string `json:"preservation_level"`
+	EmbargoUntil      string `json:"embargo_until"` // YYYY-MM-DD
+	EmbargoReason     string `json:"embargo_reason"`
 }
 
 // Span is the part of an object's chain of events that a receipt holds: all events since the

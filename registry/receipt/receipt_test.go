@@ -64,6 +64,10 @@ func sample(t testing.TB) []byte {
 	head, signature := key(t, keyText).Sign(receipt.Header{
 		Object: "ark:/99999/fk4x", Version: 2, Owner: "ark:/99999/owner", LocalIDs: []string{"l1", "l\n2"}, Title: "A \"title\" <&> \u2028",
 		Collection: "maps", Item: "01J9", ProfileVersion: 7, EZIDItem: "01J8", Named: at.Add(-time.Minute),
+		Terms: receipt.Terms{
+			Basis: "copyright", Status: "unknown", Jurisdiction: "de", Statement: "a \"note\"", URI: "https://example.org/",
+			PreservationLevel: "full", EmbargoUntil: "2030-01-01", EmbargoReason: "a letter",
+		},
 		Created: at, Recorded: at.Add(time.Second), Files: m.Files, Bytes: m.Bytes, Manifest: m.Digest(), Events: span,
 		Replicas: []receipt.Replica{{Storage: "file:///one", Verified: at, Inventory: "sha512:00"}, {Storage: "s3://two", Verified: at, Inventory: "sha512:00"}},
 	})

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/receipt"
 	"github.com/holdfast/holdfast/registry/registrytest"
 )
 
@@ -31,9 +32,15 @@ func (f *fixture) preservedWith(local string, version int, terms registry.Terms)
 	f.Preserve(c.Lease, ark, version, registrytest.File("producer/a"))
 	f.Done(c.Lease)
 	f.Finish(jobs[0])
+	o, err := f.Store.Object(f.Context(), ark)
+	f.Must(err)
+	if _, r := f.receipt(ark, version); r.Header.Terms != receipt.TermsOf(o.Terms) {
+		f.Errorf("the receipt of version %d has %+v, and the object %+v", version, r.Header.Terms, o.Terms)
+	}
 	return ark
 }
 
+// haveTerms checks what terms an object has.
 func (f *fixture) haveTerms(what, ark string, want registry.Terms) {
 	f.Helper()
 	o, err := f.Store.Object(f.Context(), ark)
@@ -100,11 +107,20 @@ func termsReplaced(f *fixture) {
 		}
 	}
 	want := []string{
-		fmt.Sprintf("rights: license, https://example.org/license, set by %s: the donor agrees", registrytest.Approver),
-		fmt.Sprintf("no rights, preservation level or embargo, set by %s: the donor agrees", registrytest.Approver),
+		fmt.Sprintf(`rights: license, https://example.org/license, set by %s: the donor agrees. As data: {"rights":{"basis":"license","uri":"https://example.org/license"}}`, registrytest.Approver),
+		fmt.Sprintf(`no rights, preservation level or embargo, set by %s: the donor agrees. As data: {}`, registrytest.Approver),
 	}
 	if diff := cmp.Diff(want, said); diff != "" {
 		f.Errorf("preservation events (-want +got):\n%s", diff)
+	}
+	odd := registry.Terms{EmbargoUntil: "2030-01-01", EmbargoReason: "so. As data: {}"}
+	if got, ok := registry.TermsIn(odd.Detail("a. As data: {}", "b")); !ok || got != odd {
+		f.Errorf("of odd texts: %+v, %v", got, ok)
+	}
+	for i, terms := range []registry.Terms{{Rights: licensed}, {}} {
+		if got, ok := registry.TermsIn(said[i]); !ok || !cmp.Equal(terms, got) {
+			f.Errorf("%q has the terms %+v, %v", said[i], got, ok)
+		}
 	}
 	audit, err := f.Store.Audit(f.Context(), registry.AuditQuery{Limit: 10})
 	f.Must(err)
