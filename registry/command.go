@@ -126,21 +126,31 @@ type BulkSpec struct {
 	GraceSeconds int `json:"grace_seconds,omitempty"`
 }
 
-// Title describes the act for people.
+// Title describes the act for people. Items that were chosen one by one are counted.
 func (s BulkSpec) Title() string {
 	if s.Parent != "" {
 		return string(s.Act) + " the jobs of batch " + s.Parent
+	}
+	switch chosen := s.Match.Chosen(); len(chosen) {
+	case 0:
+	case 1:
+		return string(s.Act) + " 1 chosen item"
+	default:
+		return string(s.Act) + " " + CountText(int64(len(chosen))) + " chosen items"
 	}
 	return string(s.Act) + " " + s.Match.String()
 }
 
 // Text describes the act with its reason.
 func (s BulkSpec) Text() string {
-	items := " items"
-	if s.Matched == 1 {
-		items = " item"
+	text := s.Title()
+	if int64(len(s.Match.Chosen())) != s.Matched {
+		items := " items"
+		if s.Matched == 1 {
+			items = " item"
+		}
+		text += " (" + CountText(s.Matched) + items + ")"
 	}
-	text := s.Title() + " (" + CountText(s.Matched) + items + ")"
 	if s.Reason != "" {
 		text += ", reason: " + s.Reason
 	}

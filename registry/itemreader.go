@@ -119,6 +119,14 @@ func (q Query) String() string {
 	return strings.Join(words, " ")
 }
 
+// Chosen returns the ids of a query that names items and asks nothing else of them, else nil.
+func (q Query) Chosen() []string {
+	if len(q.Terms) != 1 || q.Terms[0].Field != "id" || q.Terms[0].Not {
+		return nil
+	}
+	return strings.Split(q.Terms[0].Value, ",")
+}
+
 // QueryError says what is wrong in a query, and where.
 type QueryError struct {
 	Position int      `json:"position"` // of Word's first character, from 1

@@ -1,7 +1,6 @@
 package deposit
 
 import (
-	"crypto/rand"
 	"errors"
 	"net/http"
 	"net/url"
@@ -126,7 +125,7 @@ func (p pages) askCancel(r *http.Request) (page.Page, error) {
 	if !p.mayCancel(ctx, batch, me) {
 		return page.Page{}, page.Forbidden()
 	}
-	c := cancelPage{Batch: batch, Key: "page " + rand.Text()}
+	c := cancelPage{Batch: batch, Key: page.NewKey()}
 	c.Progress, err = p.API.BatchProgress(ctx, id)
 	return page.Page{Name: "cancel", Title: p.Texts(r).T("Cancel: %s", batch.Heading()), Section: "deposits", Content: c}, err
 }

@@ -2,7 +2,6 @@ package deposit
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"io"
@@ -93,7 +92,7 @@ func (p pages) form(r *http.Request, f form, correct *registry.WorkItem, refused
 	if !p.May(ctx, "submit-payload") {
 		return page.Page{}, page.Forbidden()
 	}
-	content := depositPage{Form: f, Types: typesOffered(), Correct: correct, Refused: refused, Labels: labelsOf(p.Texts(r), refused), Key: "page " + rand.Text()}
+	content := depositPage{Form: f, Types: typesOffered(), Correct: correct, Refused: refused, Labels: labelsOf(p.Texts(r), refused), Key: page.NewKey()}
 	var err error
 	if content.Collections, err = p.API.Collections(ctx); err != nil {
 		return page.Page{}, err

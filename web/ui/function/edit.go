@@ -36,7 +36,7 @@ func (p pages) schedule(r *http.Request) (page.Page, error) {
 	if err != nil {
 		return page.Page{}, err
 	}
-	content := schedulePage{Schedule: s, Firings: firings.Rows, Older: page.Next(r, firings.Next), MayAct: p.May(ctx, "edit-schedule"), Key: newKey()}
+	content := schedulePage{Schedule: s, Firings: firings.Rows, Older: page.Next(r, firings.Next), MayAct: p.May(ctx, "edit-schedule"), Key: page.NewKey()}
 	return page.Page{Name: "schedule", Title: s.Name, Section: "schedules", Content: content}, nil
 }
 

@@ -47,7 +47,7 @@ func (p pages) process(r *http.Request) (page.Page, error) {
 	if err != nil {
 		return page.Page{}, err
 	}
-	content.Trace, content.Older, content.Key, content.MayAct = trace.Rows, page.Next(r, trace.Next), newKey(), p.May(ctx, "call-process")
+	content.Trace, content.Older, content.Key, content.MayAct = trace.Rows, page.Next(r, trace.Next), page.NewKey(), p.May(ctx, "call-process")
 	return page.Page{Name: "process", Title: p.Texts(r).T("Process") + " " + key.String(), Section: "processes", Content: content}, nil
 }
 

@@ -2,7 +2,6 @@
 package function
 
 import (
-	"crypto/rand"
 	"embed"
 	"html/template"
 	"net/http"
@@ -60,12 +59,9 @@ func (p pages) listSchedules(r *http.Request) (page.Page, error) {
 	if err != nil {
 		return page.Page{}, err
 	}
-	content := schedulesPage{Rows: rows, MayAct: p.May(r.Context(), "pause-schedule"), Key: newKey()}
+	content := schedulesPage{Rows: rows, MayAct: p.May(r.Context(), "pause-schedule"), Key: page.NewKey()}
 	return page.Page{Name: "schedules", Title: p.Texts(r).T("Schedules"), Section: "schedules", Content: content}, nil
 }
-
-// newKey is the key of acts from a page.
-func newKey() string { return rand.Text() }
 
 // actOnSchedule runs, pauses or resumes a schedule. It leads to the task that was submitted, or to the
 // list.

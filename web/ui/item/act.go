@@ -2,7 +2,6 @@ package item
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"net/http"
 	"net/url"
@@ -53,8 +52,7 @@ func (p pages) askAct(r *http.Request) (page.Page, error) {
 	if err := p.preview(r.Context(), &form); err != nil {
 		return page.Page{}, err
 	}
-	// One key for each form shown: a form that is sent twice acts once.
-	form.Command.IdempotencyKey = "page " + rand.Text()
+	form.Command.IdempotencyKey = page.NewKey()
 	return p.actForm(r, form), nil
 }
 

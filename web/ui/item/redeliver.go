@@ -1,7 +1,6 @@
 package item
 
 import (
-	"crypto/rand"
 	"net/http"
 	"strings"
 
@@ -23,8 +22,7 @@ func (p pages) askRedeliver(r *http.Request) (page.Page, error) {
 	if err != nil {
 		return page.Page{}, err
 	}
-	// One key for each form shown: a form that is sent twice acts once.
-	form := redeliverPage{Item: it, Key: "page " + rand.Text()}
+	form := redeliverPage{Item: it, Key: page.NewKey()}
 	return page.Page{Name: "redeliver", Title: p.Texts(r).T("Deliver again") + ": " + it.Heading(), Section: "items", Content: form}, nil
 }
 
@@ -75,7 +73,7 @@ func (p pages) redeliverJobsForm(r *http.Request, f redeliverJobsPage) (shown pa
 	if f.Progress, err = p.API.BatchProgress(ctx, f.Batch.ID); err != nil {
 		return page.Page{}, err
 	}
-	f.Key, f.Most = "page "+rand.Text(), redeliveredByForm*registry.RedeliveredAtOnce
+	f.Key, f.Most = page.NewKey(), redeliveredByForm*registry.RedeliveredAtOnce
 	return page.Page{Name: "redeliverjobs", Title: p.Texts(r).T("Deliver again") + ": " + f.Batch.Heading(), Section: "deposits", Content: f}, nil
 }
 

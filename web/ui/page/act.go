@@ -2,6 +2,7 @@ package page
 
 import (
 	"context"
+	"crypto/rand"
 	"net/http"
 	"slices"
 	"strconv"
@@ -99,3 +100,6 @@ func (s *Site) NumberOf(r *http.Request, field string) (int, error) {
 	}
 	return n, nil
 }
+
+// NewKey returns the idempotency key of a form that is shown: a form that is sent twice acts once.
+func NewKey() string { return "page " + rand.Text() }

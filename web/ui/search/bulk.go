@@ -1,7 +1,7 @@
 package search
 
 import (
-	"crypto/rand"
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -35,6 +35,8 @@ const causesShown = 5
 type bulkPage struct {
 	Act     registry.Act
 	Query   string
+	Chosen  []registry.WorkItem // what was chosen row by row, in place of the query
+	Before  *earlierAct         // the same was asked before
 	From    registry.Stage
 	Stages  []registry.Stage // where a requeue may restart
 	Counted string           // the address of the form with its counts, if it is shown without; then it cannot be sent
@@ -74,7 +76,7 @@ func (p pages) askBulk(r *http.Request) (page.Page, error) {
 			return page.Page{Name: "bulk", Title: p.Texts(r).T(page.Label(b.Act)), Section: "items", Content: b}, nil
 		}
 	}
-	b.Key = "page " + rand.Text() // one key for each form shown: a form that is sent twice acts once
+	b.Key = page.NewKey()
 	return p.bulkForm(r, b)
 }
 
@@ -85,11 +87,17 @@ func (p pages) bulkForm(r *http.Request, b bulkPage) (page.Page, error) {
 	if err != nil {
 		return page.Page{}, err
 	}
+	match, err := query.Parse(b.Query)
+	if err != nil {
+		return page.Page{}, page.Invalid("%v", err)
+	}
+	if b.Chosen, err = p.chosen(r.Context(), match); err != nil {
+		return page.Page{}, err
+	}
+	if b.Before, err = p.earlier(r.Context(), b); err != nil {
+		return page.Page{}, err
+	}
 	if b.Act == registry.ActRequeue && slices.ContainsFunc(b.Preview.Parts, func(part registry.BulkPart) bool { return part.State == registry.StateFailed }) {
-		match, err := query.Parse(b.Query)
-		if err != nil {
-			return page.Page{}, page.Invalid("%v", err)
-		}
 		failures, err := p.FailuresOf(r.Context(), match)
 		if err != nil {
 			return page.Page{}, err
@@ -98,6 +106,56 @@ func (p pages) bulkForm(r *http.Request, b bulkPage) (page.Page, error) {
 	}
 	t := p.Texts(r)
 	return page.Page{Name: "bulk", Title: t.T(page.Label(b.Act)) + ": " + t.T("%d item|%d items", b.Preview.Applies), Section: "items", Content: b}, nil
+}
+
+// chosen returns the items that a query names one by one, at most a page of them; nil if it asks for
+// anything else.
+func (p pages) chosen(ctx context.Context, match registry.Query) ([]registry.WorkItem, error) {
+	if match.Chosen() == nil {
+		return nil, nil
+	}
+	list, err := p.API.Items(ctx, registry.ItemQuery{Match: match, Limit: rowsShown})
+	return list.Rows, err
+}
+
+// earlierAct is an act on the same items that was asked for before a form was shown.
+type earlierAct struct {
+	Item registry.WorkItem
+	Own  bool // the viewer asked for it
+}
+
+// justNow is how long ago an act is mentioned that has ended: a form that is shown again within it, by
+// going back from the act's page, most often asks for the same by mistake.
+const justNow = 10 * time.Minute
+
+// actsCompared bounds how many earlier acts are compared with a form's.
+const actsCompared = 100
+
+// earlier finds the newest act like a form's that has not ended, or that the viewer asked for just now;
+// nil if there is none.
+func (p pages) earlier(ctx context.Context, b bulkPage) (*earlierAct, error) {
+	me := p.Caller(ctx).Name
+	list, err := p.API.Items(ctx, registry.ItemQuery{Action: registry.Bulk, Limit: actsCompared})
+	if err != nil {
+		return nil, err
+	}
+	for _, it := range list.Rows {
+		spec, ok := registry.BulkSpecIn(it.Spec)
+		own := it.CreatedBy == me
+		if !ok || spec.Act != b.Act || spec.Match.String() != b.Query || it.Status.Settled() && (!own || p.since(it.CreatedAt) > justNow) {
+			continue
+		}
+		return &earlierAct{it, own}, nil
+	}
+	return nil, nil
+}
+
+// since returns how long ago a time was.
+func (p pages) since(then time.Time) time.Duration {
+	if p.Now != nil {
+		return p.Now().Sub(then)
+	}
+	return time.Since(then)
 }
 
 // bulkOf reads what an address or a form asks: the chosen rows, or all that match.
@@ -181,6 +239,8 @@ type progressPage struct {
 	Spec     registry.BulkSpec
 	Done     registry.BulkProgress
 	Query    string
+	Chosen   []registry.WorkItem // what was chosen row by row, in place of the query
+	Title    string
 	List     string         // the items that match now
 	Withdraw bool           // it has not started: it can be withdrawn as a whole
 	Stop     bool           // it runs: it can be stopped
@@ -210,6 +270,13 @@ func (p pages) progress(r *http.Request) (page.Page, error) {
 		_ = json.Unmarshal(raw, &b.Done) // a progress that cannot be read is none
 	}
 	b.Done.Matched, b.Query, b.List = b.Spec.Matched, b.Spec.Match.String(), withQuery(url.Values{}, b.Spec.Match)
+	if b.Chosen, err = p.chosen(ctx, b.Spec.Match); err != nil {
+		return page.Page{}, err
+	}
+	b.Title = b.Query
+	if chosen := b.Spec.Match.Chosen(); chosen != nil {
+		b.Title = p.Texts(r).T("%d chosen item|%d chosen items", len(chosen))
+	}
 	b.Pending = it.Status == registry.Pending && it.Attempt == 0
 	may := p.MayAct(ctx) && slices.Contains(it.AllowedActs, registry.ActCancel)
 	b.Withdraw, b.Stop = may && b.Pending, may && !b.Pending
@@ -227,7 +294,7 @@ func (p pages) progress(r *http.Request) (page.Page, error) {
 			}
 		}
 	}
-	return page.Page{Name: "progress", Title: p.Texts(r).T(page.Label(b.Spec.Act)) + ": " + b.Query, Section: "items", Live: !it.Status.Settled(), Alike: true, Content: b}, nil
+	return page.Page{Name: "progress", Title: p.Texts(r).T(page.Label(b.Spec.Act)) + ": " + b.Title, Section: "items", Live: !it.Status.Settled(), Alike: true, Content: b}, nil
 }
 
 // stop cancels an act on many items: before its start as a whole, later what is left of it.

@@ -200,7 +200,7 @@ func TestBulk_ChosenRows(t *testing.T) {
 	must(t, err)
 	address := "/items/act?" + url.Values{"act": {"cancel"}, "id": ids[:2], "q": {"action:batch"}}.Encode()
 	text := s.Get(t, address, http.StatusOK)
-	wants(t, "preview", text, []string{"Cancel: 1 item", "2 items match now", "1 is skipped", "it is not running; delete it instead"})
+	wants(t, "preview", text, []string{"Cancel: 1 item", "2 items match now", "1 is skipped", "it is not running; delete it instead", ">a</a>", ">b</a>"}, "Query:", "<code>id:", "asked for the same")
 	form := fields(text)
 	if w := s.Post(t, "/items/act", form); w.Code != http.StatusUnprocessableEntity {
 		t.Errorf("without a confirmation: %d", w.Code)
@@ -215,11 +215,25 @@ func TestBulk_ChosenRows(t *testing.T) {
 	if spec.Match.String() != "id:"+ids[0]+","+ids[1] || spec.GraceSeconds != 30 || it.CreatedBy != "ann" || it.RunAt.Sub(it.CreatedAt) != 30*time.Second {
 		t.Errorf("asked %+v, to start at %s", spec, it.RunAt)
 	}
-	wants(t, "progress", s.Get(t, "/bulk/"+it.ID, http.StatusOK), []string{"Nothing has changed yet", ">Undo<"})
+	if it.Name != "cancel 2 chosen items" {
+		t.Errorf("it is called %q", it.Name)
+	}
+	wants(t, "progress", s.Get(t, "/bulk/"+it.ID, http.StatusOK), []string{"Nothing has changed yet", ">Undo<", "Cancel: 2 chosen items", ">a</a>", ">b</a>"}, "<code>id:")
+	mine, ann := "/bulk/"+it.ID, s.Token
+	bob := s.TokenOf(t, "bob", registry.RoleOperator)
+	wants(t, "the form again", s.Get(t, address, http.StatusOK), []string{"You have already asked for the same", mine})
+	s.Token = bob
+	wants(t, "a colleague's form", s.Get(t, address, http.StatusOK), []string{"ann has already asked for the same", mine})
+	wants(t, "another act", s.Get(t, strings.Replace(address, "act=cancel", "act=priority", 1), http.StatusOK), nil, "asked for the same")
+	s.Token = ann
 	if w := s.Post(t, "/bulk/"+it.ID+"/stop", nil); w.Code != http.StatusSeeOther {
 		t.Errorf("undo: %d %s", w.Code, w.Body)
 	}
 	wants(t, "undone", s.Get(t, "/bulk/"+it.ID, http.StatusOK), []string{"Nothing was changed."}, ">Undo<", ">Stop<")
+	wants(t, "the form after the end", s.Get(t, address, http.StatusOK), []string{"You asked for the same just now", mine})
+	s.Token = bob
+	wants(t, "a colleague's form after the end", s.Get(t, address, http.StatusOK), nil, "asked for the same")
+	s.Token = ann
 	if got := s.item(t, ids[0]); got.Status != registry.Pending {
 		t.Errorf("undone, and yet %s", got.State)
 	}
