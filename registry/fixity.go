@@ -23,10 +23,13 @@ type Rechecking interface {
 	// completed checks. It may run in several processes and does a bounded amount at a time.
 	Recheck(ctx context.Context, r RecheckRequest) (Rechecked, error)
 	// AskForCheck requests a check of every stored file of an object that was not checked since
-	// now. Recheck creates the checks. A repeat makes a new request. ErrNotFound: the object is
-	// unknown.
-	AskForCheck(ctx context.Context, objectID, reason, actor string) error
+	// now. Recheck creates the checks. A repeat makes a new request, but not with the same idempotency
+	// key (ErrIdempotencyConflict: with other arguments). ErrNotFound: the object is unknown.
+	AskForCheck(ctx context.Context, r CheckRequest) error
 }
+
+// CheckRequest requests a check of every stored file of an object.
+type CheckRequest struct{ ObjectID, Reason, Actor, IdempotencyKey string }
 
 // HoldingsReader adds up what is kept.
 type HoldingsReader interface {

@@ -198,25 +198,36 @@ func (t *tx) purgeChecks(ids []string) (purged int, err error) {
 }
 
 // AskForCheck implements registry.Rechecking.
-func (s *Catalog) AskForCheck(ctx context.Context, objectID, reason, actor string) error {
-	if sqldb.Clean(objectID) != objectID {
-		return fmt.Errorf("ask for a check of object %q: %w", objectID, registry.ErrNotFound) // no stored id looks like this
+func (s *Catalog) AskForCheck(ctx context.Context, r registry.CheckRequest) error {
+	if sqldb.Clean(r.ObjectID) != r.ObjectID {
+		return fmt.Errorf("ask for a check of object %q: %w", r.ObjectID, registry.ErrNotFound) // no stored id looks like this
 	}
-	err := s.write(ctx, func(t *tx) error {
+	args, err := work.Fingerprint(struct{ Act, Object, Reason string }{registry.EventCheckAskedFor, r.ObjectID, r.Reason})
+	if err != nil {
+		return err
+	}
+	err = s.write(ctx, func(t *tx) error {
+		if _, done, err := t.Keyed(r.IdempotencyKey, args); err != nil || done {
+			return err
+		}
 		var collection string
-		err := t.Get(`UPDATE object SET check_asked_at = $2 WHERE id = $1 AND head > 0 AND gone = '' RETURNING collection`, []any{objectID, t.Now}, &collection)
+		err := t.Get(`UPDATE object SET check_asked_at = $2 WHERE id = $1 AND head > 0 AND gone = '' RETURNING collection`, []any{r.ObjectID, t.Now}, &collection)
 		if errors.Is(err, sql.ErrNoRows) {
 			return registry.ErrNotFound
 		} else if err != nil {
 			return err
 		}
-		return t.Note(work.Entry{
-			ItemID: objectID, Kind: registry.EventCheckAskedFor, Actor: actor, Collection: collection,
-			Data: map[string]string{"object_id": objectID, "reason": sqldb.Clean(reason)},
+		err = t.Note(work.Entry{
+			ItemID: r.ObjectID, Kind: registry.EventCheckAskedFor, Actor: r.Actor, Collection: collection,
+			Data: map[string]string{"object_id": r.ObjectID, "reason": sqldb.Clean(r.Reason)},
 		})
+		if err != nil {
+			return err
+		}
+		return t.Answer(r.IdempotencyKey, args, r.ObjectID, registry.EventCheckAskedFor, r.Actor)
 	})
 	if err != nil {
-		return fmt.Errorf("ask for a check of object %s: %w", objectID, err)
+		return fmt.Errorf("ask for a check of object %s: %w", r.ObjectID, err)
 	}
 	return nil
 }

@@ -334,7 +334,9 @@ func (l *life) checks() []call {
 	}
 	all := []call{wait, recheck(1)}
 	all = append(all, check()...)
-	all = append(all, l.call("ask for a check", func(ctx context.Context) error { return l.s.AskForCheck(ctx, l.ark, "r", "admin") }), recheck(1))
+	all = append(all, l.call("ask for a check", func(ctx context.Context) error {
+		return l.s.AskForCheck(ctx, registry.CheckRequest{ObjectID: l.ark, Reason: "r", Actor: "admin"})
+	}), recheck(1))
 	all = append(all, check()...)
 	return append(all, wait, recheck(0))
 }

@@ -73,7 +73,7 @@ func (b *bench) person(t *testing.T, name string) *client.Client {
 func (b *bench) addEvent(t *testing.T, ark string) {
 	t.Helper()
 	ctx := t.Context()
-	must(t, b.store.AskForCheck(ctx, ark, "test", "test"))
+	must(t, b.store.AskForCheck(ctx, registry.CheckRequest{ObjectID: ark, Reason: "test", Actor: "test"}))
 	_, err := b.store.Recheck(ctx, registry.RecheckRequest{Outstanding: 100, Keep: time.Hour})
 	must(t, err)
 	c := b.claim(t, registry.Fixity)

@@ -136,10 +136,11 @@ type Content struct {
 	got  int64
 }
 
-// CheckObject enqueues a fixity check of every stored file of an object, and returns the object.
-func (c *Client) CheckObject(ctx context.Context, id, reason string) (registry.Object, error) {
+// CheckObject enqueues a fixity check of every stored file of an object, and returns the object. With an
+// idempotency key ("" for none), a repeat enqueues nothing more.
+func (c *Client) CheckObject(ctx context.Context, id, reason, idempotencyKey string) (registry.Object, error) {
 	var out registry.Object
-	err := c.ask(ctx, request{method: http.MethodPost, path: in("objects", id, "fixity")}, wire.CheckObjectRequest{Reason: reason}, &out)
+	err := c.ask(ctx, request{method: http.MethodPost, path: in("objects", id, "fixity"), header: keyed(idempotencyKey)}, wire.CheckObjectRequest{Reason: reason}, &out)
 	return out, err
 }
 

@@ -140,7 +140,7 @@ func (s *site) walk(t testing.TB, token string, start []string) (forms map[offer
 					if name != "" {
 						sends.Set(name, value)
 					}
-					forms[offer{f.Action, name + "=" + value}] = sends
+					forms[offer{f.Action, asked(name+"="+value, sends)}] = sends
 				}
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqlstore"
 	"github.com/holdfast/holdfast/secret"
 	"github.com/holdfast/holdfast/web/ui/uitest"
 )
@@ -22,6 +23,7 @@ type person struct {
 	*uitest.Visitor
 	t       testing.TB
 	pattern func(method, path string) string
+	store   *sqlstore.Store
 	sent    map[string]bool // patterns of the routes to which forms were sent, and what was asked of them
 }
 
@@ -35,7 +37,14 @@ func asked(pattern string, sends url.Values) string {
 	return pattern
 }
 
+// settings are the events of acts that set something. Sent again, they set it to what it is already.
+var settings = []string{
+	string(registry.ActHold), "limit", "accepting", "drain", registry.EventCredentialSet, registry.EventSubscriptionPaused, registry.EventSubscriptionRewound,
+	registry.EventSchedulePaused, registry.EventLinkMade,
+}
+
 // do sends the form of a page to an address. It must be carried out, and lead to a page that says so.
+// A form that is sent twice acts once.
 func (p *person) do(page, action string, set url.Values) uitest.Visited {
 	p.t.Helper()
 	route := p.pattern(http.MethodPost, action)
@@ -43,6 +52,16 @@ func (p *person) do(page, action string, set url.Values) uitest.Visited {
 	p.sent[route], p.sent[asked(route, sends)] = true, true
 	if v.Status != http.StatusOK && v.Status != http.StatusCreated {
 		p.t.Fatalf("%s of %s: %d at %s:\n%s", action, page, v.Status, v.Path, v.Main())
+	}
+	end, err := p.store.FeedEnd(p.t.Context())
+	must(p.t, err)
+	p.Resend()
+	again, err := p.store.Feed(p.t.Context(), registry.FeedQuery{After: end})
+	must(p.t, err)
+	for _, e := range again {
+		if !slices.Contains(settings, e.Type) {
+			p.t.Errorf("%s of %s, sent again, does it again: %s of %s %s", action, page, e.Type, e.ItemID, e.Data)
+		}
 	}
 	return v
 }
@@ -60,7 +79,7 @@ func TestActs_WithoutScripts(t *testing.T) {
 	ctx, store := t.Context(), s.store
 	token := s.TokenOf(t, "keeper", registry.RoleAdmin)
 	offered, _, _ := s.walk(t, token, start)
-	p := &person{s.Visit(t, token), t, uitest.Patterns(s.Site.Routes()), map[string]bool{}}
+	p := &person{s.Visit(t, token), t, uitest.Patterns(s.Site.Routes()), store, map[string]bool{}}
 	item := func(id string) registry.WorkItem {
 		t.Helper()
 		it, err := store.Item(ctx, id)
@@ -166,6 +185,9 @@ func TestActs_WithoutScripts(t *testing.T) {
 		if audited := p.do(ark+"?act=audit", ark, nil); !strings.Contains(audited.Main(), "The chain of events is complete") {
 			t.Errorf("the audit says\n%s", audited.Main())
 		}
+		if verified := p.do(ark+"?act=verify", ark, nil); !strings.Contains(verified.Main(), "missing from the storage") {
+			t.Errorf("verifying an object without bytes says\n%s", verified.Main())
+		}
 		p.do(ark+"?act=restore", ark, url.Values{"reason": {"a reader asks"}})
 		if list, err := store.Items(ctx, registry.ItemQuery{Stage: registry.Restore}); err != nil || len(list.Rows) != 1 {
 			t.Errorf("%d restores, %v", len(list.Rows), err)
@@ -221,6 +243,15 @@ func TestActs_WithoutScripts(t *testing.T) {
 		}
 		if it := ask(waiting.ID, "requeue", nil); it.Status != registry.Pending {
 			t.Errorf("it is %s", it.Status)
+		}
+		if it := ask(jobs("unwanted")[0].ID, "abort", nil); it.Status != registry.Aborted {
+			t.Errorf("it is %s", it.Status)
+		}
+		for act, set := range map[string]url.Values{"hold": {"reason": {"somebody looks"}}, "abort": {"confirm": {"yes"}}} {
+			many := p.do("/items/act?q=name%3Aunwanted&all=yes&act="+act, "/items/act", set)
+			if it := item(last(many.Path)); it.Action != registry.Bulk || !strings.Contains(string(it.Spec), `"act":"`+act+`"`) {
+				t.Errorf("the act is %s", it.Spec)
+			}
 		}
 		prior := p.do("/items/act?q=state%3Afailed&all=yes&act=priority", "/items/act", url.Values{"priority": {"3"}})
 		if it := item(last(prior.Path)); it.Action != registry.Bulk || !strings.Contains(string(it.Spec), `"priority":3`) {
@@ -360,6 +391,14 @@ func TestActs_WithoutScripts(t *testing.T) {
 		p.do("/schedules/weekly", "/schedules/weekly/remove", nil)
 		if _, err := store.Schedule(ctx, "weekly"); err == nil {
 			t.Error("the schedule is still there")
+		}
+		const letters, lists = "/processes/curate/letters", "/processes/curate/lists"
+		p.do(letters, letters, url.Values{"do": {"retry"}, "reason": {"the scanner is on again"}})
+		if retried, err := store.Feed(ctx, registry.FeedQuery{Types: []string{registry.EventProcessRetried}}); err != nil || len(retried) != 1 {
+			t.Errorf("%d retries, %v", len(retried), err)
+		}
+		if repair := p.do(lists, lists, url.Values{"do": {"repair"}, "args": {`{"scanner": 2}`}}); item(last(repair.Path)).Stage != "step:curate" {
+			t.Errorf("a repair leads to %s", repair.Path)
 		}
 		if called := p.do("/processes/curate/plates", "/processes/curate/plates", url.Values{"do": {"call"}, "args": {`{"n": 1}`}}); item(last(called.Path)).Stage != "step:curate" {
 			t.Errorf("a call leads to %s", called.Path)

@@ -71,6 +71,13 @@ func (s *site) everything(t testing.TB) (start, foreign []string) {
 	must(t, s.store.AnnounceNamespaces(ctx, []registry.Namespace{{Name: "curate"}}))
 	_, err = s.store.PutProcess(ctx, registry.PutProcess{ProcessKey: registry.ProcessKey{Namespace: "curate", ProcessID: "plates"}, History: []registry.ProcessEvent{{ID: 1, Payload: json.RawMessage(`"x"`)}}})
 	must(t, err)
+	for _, id := range []string{"letters", "lists"} {
+		s.broken(t, registry.ProcessKey{Namespace: "curate", ProcessID: id})
+	}
+	for _, name := range []string{"unwanted", "unwanted, too"} {
+		_, err = s.store.Submit(ctx, registry.Submission{Collection: "default", Name: name, Actor: "ben", Spec: registry.Spec{URL: "http://h.test/" + name}})
+		must(t, err)
+	}
 	failed, err := query.Parse("state:failed")
 	must(t, err)
 	bulk, err := s.store.Bulk(ctx, registry.BulkRequest{Match: failed, Act: registry.ActPriority, Priority: new(int), Reason: "test", Actor: "ben", Confirmed: true, GraceSeconds: 30})
@@ -81,7 +88,7 @@ func (s *site) everything(t testing.TB) (start, foreign []string) {
 		must(t, s.store.AddHold(ctx, registry.Hold{Scope: registry.HoldStage, Key: key, Reason: "the shelves are moved", Actor: "ben"}))
 	}
 	start = []string{
-		"/help", "/batches/" + own, "/batches/" + own + "/redeliver", "/graphs/" + g.GraphID, "/bulk/" + bulk.ID, "/items/act?q=state%3Afailed&all=yes&act=requeue", upload("default", "plates.zip"), foreignUpload,
+		"/help", "/processes/curate/letters", "/batches/" + own, "/batches/" + own + "/redeliver", "/graphs/" + g.GraphID, "/bulk/" + bulk.ID, "/items/act?q=state%3Afailed&all=yes&act=requeue", upload("default", "plates.zip"), foreignUpload,
 		"/deletions/" + spareARK + "?decision=approve", "/deletions/ark:/99999/fk4?decision=ask", hostileFile, "/batches/" + batch, "/objects/" + otherARK, "/objects/ark:/99999/fk4",
 	}
 	for _, j := range jobs {
@@ -93,6 +100,16 @@ func (s *site) everything(t testing.TB) (start, foreign []string) {
 		"/api/v1/objects/" + url.PathEscape(otherARK) + "/content?path=" + url.QueryEscape("producer/"+foreignTitle+".txt"), "/api/v1/items/" + job,
 	}
 	return append(start, "/items/"+told), foreign
+}
+
+// broken makes a process whose step failed.
+func (s *site) broken(t testing.TB, key registry.ProcessKey) {
+	t.Helper()
+	_, err := s.store.PutProcess(t.Context(), registry.PutProcess{ProcessKey: key, History: []registry.ProcessEvent{{ID: 1, Payload: json.RawMessage(`"x"`)}}})
+	must(t, err)
+	_, err = s.store.CallProcess(t.Context(), registry.NewCall{ProcessKey: key, Args: json.RawMessage(`{"n": 1}`), Actor: "ben"})
+	must(t, err)
+	must(t, s.settleErr(t, registry.Settlement{Lease: s.claim(t, "step:curate"), Outcome: registry.OutcomeFailed, Error: "the scanner is off", Class: registry.SystemFault, MaxAttempts: 5}))
 }
 
 // failed makes a batch of one job that fails, and returns the job's id.

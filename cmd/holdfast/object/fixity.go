@@ -20,7 +20,7 @@ func fixityCommand(a *cli.App) *cobra.Command {
 				return err
 			}
 			return eachOf(cmd.Context(), a, args, whole, func(id string) error {
-				o, err := c.CheckObject(cmd.Context(), id, reason)
+				o, err := c.CheckObject(cmd.Context(), id, reason, "")
 				if err != nil {
 					return fmt.Errorf("request a check of %s: %w", id, err)
 				}

@@ -297,8 +297,12 @@ func askedFor(f *fixture) {
 	ark := f.objectOf(registrytest.File("producer/a"), registrytest.File("producer/b"), registrytest.File("producer/c"))
 	f.objectOf(registrytest.File("producer/other"))
 	f.Clock.Pass(registrytest.Day)
-	f.Must(f.Store.AskForCheck(f.Context(), ark, "because", "admin"))
-	f.Is(f.Store.AskForCheck(f.Context(), "ark:/99999/no", "", "admin"), registry.ErrNotFound)
+	ask := registry.CheckRequest{ObjectID: ark, Reason: "because", Actor: "admin", IdempotencyKey: "once"}
+	f.Must(f.Store.AskForCheck(f.Context(), ask))
+	f.Must(f.Store.AskForCheck(f.Context(), ask))
+	ask.Reason = "another"
+	f.Is(f.Store.AskForCheck(f.Context(), ask), registry.ErrIdempotencyConflict)
+	f.Is(f.Store.AskForCheck(f.Context(), registry.CheckRequest{ObjectID: "ark:/99999/no", Actor: "admin"}), registry.ErrNotFound)
 	o, err := f.Store.Object(f.Context(), ark)
 	f.Must(err)
 	if o.CheckAsked == nil || !o.CheckAsked.Equal(f.Clock.Now()) {

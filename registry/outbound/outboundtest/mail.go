@@ -388,7 +388,7 @@ func safety(f *fixture) {
 		f.Errorf("all is stored: %+v", s)
 	}
 	f.Clock.Pass(time.Hour)
-	f.Must(f.Store.AskForCheck(f.Context(), ark, "", "admin"))
+	f.Must(f.Store.AskForCheck(f.Context(), registry.CheckRequest{ObjectID: ark, Actor: "admin"}))
 	f.Recheck(10)
 	check, _ := f.TakeCheck()
 	f.RecordCheck(check, registry.CheckDamaged)

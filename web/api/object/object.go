@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast/holdfast/web/api/access"
 	"github.com/holdfast/holdfast/web/api/endpoint"
 	"github.com/holdfast/holdfast/web/api/lookup"
+	"github.com/holdfast/holdfast/web/api/valid"
 	"github.com/holdfast/holdfast/web/wire"
 )
 
@@ -169,16 +170,22 @@ func versionNumber(name string) (int, bool) {
 
 type checkObjectInput struct {
 	lookup.ObjectID
+	Key  string `header:"Idempotency-Key" maxLength:"200" doc:"A repeat with the same key asks for nothing more"`
 	Body wire.CheckObjectRequest
 }
 
 // checkObject enqueues a fixity check of every file of an object, and returns the object.
 func (s *Service) checkObject(ctx context.Context, in *checkObjectInput) (*endpoint.Output[registry.Object], error) {
+	faults := append(valid.Text("header.Idempotency-Key", in.Key, valid.MaxText), valid.Text("body.reason", in.Body.Reason, valid.MaxText)...)
+	if err := endpoint.Invalid("no check was enqueued", faults...); err != nil {
+		return nil, err
+	}
 	o, err := lookup.Object(ctx, s.Registry, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Registry.AskForCheck(ctx, o.ID, in.Body.Reason, access.Actor(ctx)); err != nil {
+	ask := registry.CheckRequest{ObjectID: o.ID, Reason: in.Body.Reason, Actor: access.Actor(ctx), IdempotencyKey: in.Key}
+	if err := s.Registry.AskForCheck(ctx, ask); err != nil {
 		return nil, err
 	}
 	return endpoint.Answered(s.Registry.Object(ctx, o.ID))

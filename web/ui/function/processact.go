@@ -24,6 +24,9 @@ type processPage struct {
 // tried again.
 func (p processPage) Broken() bool { return p.Status == registry.ProcessFailed && p.Timer == nil }
 
+// Callable reports whether the process takes calls: not before its first step, in error or when it is done.
+func (p processPage) Callable() bool { return p.Status == registry.ProcessRunning }
+
 // processURL is the address of a process's page.
 func processURL(k registry.ProcessKey) string {
 	return "/processes/" + url.PathEscape(k.Namespace) + "/" + url.PathEscape(k.ProcessID)

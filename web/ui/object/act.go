@@ -70,6 +70,7 @@ type actPage struct {
 	Size     int64
 	Read     int64 // at most
 	Storages int
+	Key      string
 }
 
 // Rights are those of the object; empty if it has none.
@@ -131,7 +132,7 @@ func (p pages) actForm(r *http.Request, a actPage) page.Page {
 			storages[in.Storage] = true
 		}
 	}
-	a.Storages, a.Read = len(storages), toRead(a.Object)
+	a.Storages, a.Read, a.Key = len(storages), toRead(a.Object), page.NewKey()
 	return page.Page{Name: "objectact", Title: p.Texts(r).T(actLabel(a.Act)) + ": " + a.Object.ID, Section: "objects", Content: a}
 }
 
@@ -149,7 +150,8 @@ func (p pages) act(r *http.Request) (string, *page.Page, error) {
 	if err := p.canAct(r, o, form.Act); err != nil {
 		return "", nil, err
 	}
-	if err := p.CheckReason(r, reason, "", form.Act == actTerms); err != nil {
+	key := r.PostForm.Get("key")
+	if err := p.CheckReason(r, reason, key, form.Act == actTerms); err != nil {
 		return "", nil, err
 	}
 	result := verifiedPage{Object: o}
@@ -164,9 +166,9 @@ func (p pages) act(r *http.Request) (string, *page.Page, error) {
 		report, err = p.API.AuditObject(ctx, o.ID)
 		result.Audited = &report
 	case actCheck:
-		_, err = p.API.CheckObject(ctx, o.ID, reason)
+		_, err = p.API.CheckObject(ctx, o.ID, reason, key)
 	case actRestore:
-		_, err = p.API.Restore(ctx, o.ID, form.Version, reason, "")
+		_, err = p.API.Restore(ctx, o.ID, form.Version, reason, key)
 		fragment = "restores"
 	case actTerms:
 		_, err = p.API.SetTerms(ctx, o.ID, termsOf(r.PostForm), reason)

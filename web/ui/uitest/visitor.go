@@ -22,6 +22,7 @@ type Visitor struct {
 	t      testing.TB
 	base   string
 	client *http.Client
+	last   func() Visited // sends the last form again
 }
 
 // Visit signs in with a token's secret. The server stops when the test ends.
@@ -97,15 +98,25 @@ func (v *Visitor) Send(p Visited, action string, set url.Values) (next Visited, 
 			why = append(why, err)
 			continue
 		}
-		body, kind := f.encode(v.t, values)
-		r, failed := http.NewRequestWithContext(v.t.Context(), http.MethodPost, v.base+action, body)
-		must(v.t, failed)
-		r.Header.Set("Content-Type", kind)
-		r.Header.Set("Sec-Fetch-Site", "same-origin")
-		return v.ask(r), values
+		v.last = func() Visited {
+			v.t.Helper()
+			body, kind := f.encode(v.t, values)
+			r, failed := http.NewRequestWithContext(v.t.Context(), http.MethodPost, v.base+action, body)
+			must(v.t, failed)
+			r.Header.Set("Content-Type", kind)
+			r.Header.Set("Sec-Fetch-Site", "same-origin")
+			return v.ask(r)
+		}
+		return v.last(), values
 	}
 	v.t.Fatalf("%s (%d) has no form to %s that takes %v: %s\n%s", p.Path, p.Status, action, set, strings.Join(why, "; "), p.Main())
 	return Visited{}, nil
+}
+
+// Resend sends the last form once more, as a second click or a page that is loaded again does.
+func (v *Visitor) Resend() Visited {
+	v.t.Helper()
+	return v.last()
 }
 
 // Form is a form of a page.
