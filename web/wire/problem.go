@@ -109,6 +109,8 @@ type Fault struct {
 	Expected string `json:"expected,omitempty"`
 	Found    string `json:"found,omitempty"`
 	Fix      string `json:"fix,omitempty" doc:"What to do"`
+	// Statement has the facts of the message; nil if it has none.
+	Statement *registry.Statement `json:"statement,omitempty" doc:"The facts of the message, for programs that word it themselves"`
 }
 
 // NewProblem returns a problem with its derived fields set.

@@ -55,7 +55,7 @@ type cellForm struct {
 	column
 
 	Value  string
-	Faults []intake.Fault
+	Faults []wire.Fault
 }
 
 // rowForm is a failed row in the form.
@@ -67,7 +67,7 @@ type rowForm struct {
 	Lost           bool   // its digest could not be read, so it was not kept
 	CorrectedBy    string // the deposit that corrects it; ""
 	Cells          []cellForm
-	Faults         []intake.Fault // of the whole row
+	Faults         []wire.Fault // of the whole row
 }
 
 // NumFaults counts the faults that the check found.
@@ -104,7 +104,7 @@ type rowsPage struct {
 	Here       string
 	From, To   string // what to replace in all addresses
 	Wrong      int    // rows that are still wrong
-	Others     []intake.Fault
+	Others     []wire.Fault
 	Refused    *wire.Problem
 	Did        string
 
@@ -390,17 +390,22 @@ func (c *rowsPage) note(report intake.Report, lines map[string]int) {
 		}
 		i := slices.IndexFunc(c.Rows, func(r rowForm) bool { return f.Line > 0 && lines[r.ID] == f.Line })
 		if i < 0 {
-			c.Others = append(c.Others, f)
+			c.Others = append(c.Others, faultOf(f))
 			continue
 		}
 		row := &c.Rows[i]
 		if j := slices.IndexFunc(row.Cells, func(cell cellForm) bool { return cell.Field == f.Field }); j >= 0 {
-			row.Cells[j].Faults = append(row.Cells[j].Faults, f)
+			row.Cells[j].Faults = append(row.Cells[j].Faults, faultOf(f))
 		} else {
-			row.Faults = append(row.Faults, f)
+			row.Faults = append(row.Faults, faultOf(f))
 		}
 	}
 	c.Others = c.Others[:min(len(c.Others), rowsShown)]
+}
+
+// faultOf is a fault as pages show it.
+func faultOf(f intake.Fault) wire.Fault {
+	return wire.Fault{Location: f.Location(), Message: f.Message, Rule: f.Rule, Expected: f.Expected, Found: f.Found, Fix: f.Fix}
 }
 
 // writeRows writes the chosen rows as a manifest, and notes the line of each.

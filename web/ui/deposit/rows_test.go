@@ -183,7 +183,7 @@ func TestRows_All(t *testing.T) {
 	if w.Code != http.StatusConflict {
 		t.Fatalf("wrong rows: %d", w.Code)
 	}
-	wantAll(t, w.Body.String(), "25 rows are still wrong", `id="url-19-wrong"`, "found: ftp://old.example.org/41.png")
+	wantAll(t, w.Body.String(), "25 rows are still wrong", `id="url-19-wrong"`, `Found: <span translate="no">ftp://old.example.org/41.png`)
 	form.Set("from", "ftp://old")
 	form.Set("to", "https://new")
 	rows := manifestOf(t, s, submitted(t, s, s.Post(t, address, form)))

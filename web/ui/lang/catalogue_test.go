@@ -73,6 +73,9 @@ func allKeys(t *testing.T) map[string]bool {
 	for _, act := range k.registry() {
 		k.add(page.Label(act))
 	}
+	for folder, from := range sayings {
+		k.said(folder, from)
+	}
 	const fewest = 100
 	if len(k.all) < fewest {
 		t.Fatalf("only %d texts were found", len(k.all))

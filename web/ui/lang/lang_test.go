@@ -5,7 +5,9 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/ui/lang"
+	"github.com/holdfast/holdfast/web/wire"
 )
 
 // A person reads the language that they chose, or that their browser asks for, or English.
@@ -61,6 +63,60 @@ func TestT(t *testing.T) {
 	} {
 		if got := c.In(tt.tag).T(tt.key, tt.args...); got != tt.want {
 			t.Errorf("%s: %s %v: %q, want %q", tt.tag, tt.key, tt.args, got, tt.want)
+		}
+	}
+}
+
+// What Holdfast says without facts is said in the reader's language; what it does not say stays as it is.
+func TestSaid(t *testing.T) {
+	c, err := lang.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		tag, text, want string
+		ok              bool
+	}{
+		{"en", "write the pipe as %7c", "write the pipe as %7c", true},
+		{"de", "write the pipe as %7c", "Schreiben Sie den senkrechten Strich als %7c", true},
+		{"de", "%d day|%d days", "%d day|%d days", false},
+		{"de", "100% of what nobody says", "100% of what nobody says", false},
+		{"en", "100% of what nobody says", "100% of what nobody says", false},
+	} {
+		if got, ok := c.In(tt.tag).Said(tt.text); got != tt.want || ok != tt.ok {
+			t.Errorf("%s: %q is said as %q, %v; want %q, %v", tt.tag, tt.text, got, ok, tt.want, tt.ok)
+		}
+	}
+}
+
+// A refusal is in the reader's language as far as its cause or its detail is known; the rest is in English.
+func TestRefusal(t *testing.T) {
+	c, err := lang.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cause := func(err error, detail string) *wire.Problem {
+		p := wire.NewProblem(409, wire.CodeConflict, detail)
+		p.Cause = wire.CauseOf(err)
+		return p
+	}
+	for _, tt := range []struct {
+		problem *wire.Problem
+		want    lang.Refusal
+	}{
+		{cause(registry.ErrSealed, "add: the graph is sealed; remove one first"), lang.Refusal{Text: "der Graph ist versiegelt; entfernen Sie zuerst eine"}},
+		{cause(registry.ErrSealed, "add: the graph is sealed: nothing was changed; remove one first"), lang.Refusal{Text: "der Graph ist versiegelt: nichts wurde geändert; entfernen Sie zuerst eine"}},
+		{cause(registry.ErrSealed, "the graph is sealed"), lang.Refusal{Text: "der Graph ist versiegelt"}},
+		{cause(registry.ErrSealed, "the graph is sealed: by A; wait"), lang.Refusal{Text: "der Graph ist versiegelt", English: "by A; wait"}},
+		{wire.NewProblem(409, wire.CodeConflict, "nothing was changed"), lang.Refusal{Text: "nichts wurde geändert"}},
+		{wire.NewProblem(422, wire.CodeInvalid, "odd; correct it", wire.Fault{Message: "odd"}), lang.Refusal{Text: "nichts wurde ausgeführt: Ein Wert ist nicht gültig"}},
+		{wire.NewProblem(413, wire.CodeTooLarge, "odd"), lang.Refusal{Text: "es ist größer als erlaubt", English: "odd"}},
+	} {
+		if got := c.In("de").Refusal(tt.problem); got != tt.want {
+			t.Errorf("%s: %+v, want %+v", tt.problem.Detail, got, tt.want)
+		}
+		if got := c.In("en").Refusal(tt.problem); got != (lang.Refusal{Text: tt.problem.Detail}) {
+			t.Errorf("%s: in English %+v", tt.problem.Detail, got)
 		}
 	}
 }

@@ -25,6 +25,12 @@ func (t Texts) Refusal(p *wire.Problem) Refusal {
 	if text := t.ofCause(p); text != "" {
 		return Refusal{Text: text}
 	}
+	if said, ok := t.Said(p.Detail); ok {
+		return Refusal{Text: said}
+	}
+	if refusal, ok := t.ofSentinel(p); ok {
+		return refusal
+	}
 	return Refusal{Text: t.ofCode(p), English: p.Detail}
 }
 
@@ -33,12 +39,44 @@ func (t Texts) ofCause(p *wire.Problem) string {
 	switch {
 	case p.Code == wire.CodeNotAccepting && p.Accepting != nil && p.Accepting.Reason != "":
 		return t.T("deposits are not accepted at present, by decision of %s: %s", p.Accepting.Actor, p.Accepting.Reason)
+	case p.Code == wire.CodeInvalid && len(p.Faults) > 0:
+		return t.T("nothing was done: a value is not valid")
+	case p.Code == wire.CodeContentInvalid && len(p.Faults) > 0:
+		return t.T("the payload is not right; correct what is listed, and submit it again")
 	case errors.Is(p, registry.ErrSamePerson):
 		return t.T("another person must approve it, with a token that neither person made for the other")
 	case errors.Is(p, registry.ErrScheduleChanged):
 		return t.T("somebody else changed the schedule meanwhile; load the page again, then repeat the edit")
 	}
 	return ""
+}
+
+// ofSentinel words a problem whose cause has no facts; false if the catalogue lacks it. In the detail stands
+// after the cause what it is about, if it is not clear, and what to do.
+func (t Texts) ofSentinel(p *wire.Problem) (Refusal, bool) {
+	cause := p.Cause.Err()
+	if cause == nil || errors.Is(cause, registry.ErrNotFound) {
+		return Refusal{}, false
+	}
+	text, ok := t.Said(cause.Error())
+	if !ok {
+		return Refusal{}, false
+	}
+	_, rest, _ := strings.Cut(p.Detail, cause.Error())
+	for at := range rest {
+		advice, ok := strings.CutPrefix(rest[at:], "; ")
+		if !ok {
+			continue
+		}
+		about := strings.TrimPrefix(rest[:at], ": ")
+		said, known := t.Said(about)
+		if advice, ok = t.Said(advice); ok && about == "" {
+			return Refusal{Text: text + "; " + advice}, true
+		} else if ok && known {
+			return Refusal{Text: text + ": " + said + "; " + advice}, true
+		}
+	}
+	return Refusal{Text: text, English: strings.TrimLeft(rest, ":; ")}, true
 }
 
 // ofCode words a problem by its code alone; "" for a code that says little.

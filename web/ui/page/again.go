@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"html/template"
 	"net/http"
 	"net/url"
 	"slices"
@@ -124,7 +125,13 @@ func (v *view) tellRefusal(r *http.Request, text []byte, p *wire.Problem, empty 
 		left.Faults = nil
 		for _, fault := range p.Faults {
 			if control := controlOf(form, fault.Location); control != nil {
-				markFault(control, fault, len(left.Faults), p.Worded)
+				said := v.fault(fault)
+				if p.Worded {
+					said = template.HTML(template.HTMLEscapeString(lang.Sentence(fault.Message))) //nolint:gosec // escaped
+				}
+				if err := markFault(control, said, len(left.Faults)); err != nil {
+					return nil, err
+				}
 			} else {
 				left.Faults = append(left.Faults, fault)
 			}
@@ -271,25 +278,25 @@ func controlOf(form *html.Node, location string) *html.Node {
 }
 
 // markFault says beside a field what is wrong with it.
-func markFault(control *html.Node, fault wire.Fault, n int, worded bool) {
+func markFault(control *html.Node, text template.HTML, n int) error {
 	id := "fault-" + attribute(control, "name") + "-" + strconv.Itoa(n)
 	setAttribute(control, "aria-invalid", "true")
 	setAttribute(control, "aria-describedby", strings.TrimSpace(attribute(control, "aria-describedby")+" "+id))
-	text := lang.Sentence(fault.Message)
-	if fault.Fix != "" {
-		text += " " + lang.Sentence(fault.Fix)
-	}
 	said := &html.Node{Type: html.ElementNode, DataAtom: atom.Span, Data: "span", Attr: []html.Attribute{{Key: "class", Val: "bad"}, {Key: "id", Val: id}}}
-	if !worded {
-		setAttribute(said, "lang", "en")
+	parts, err := html.ParseFragment(strings.NewReader(string(text)), said)
+	if err != nil {
+		return err
 	}
-	said.AppendChild(&html.Node{Type: html.TextNode, Data: text})
+	for _, part := range parts {
+		said.AppendChild(part)
+	}
 	after := control
 	if control.Parent.DataAtom == atom.Label {
 		after = control.Parent
 	}
 	after.Parent.InsertBefore(said, after.NextSibling)
 	after.Parent.InsertBefore(&html.Node{Type: html.TextNode, Data: " "}, said)
+	return nil
 }
 
 // find returns the first descendant that is wanted; nil if there is none.

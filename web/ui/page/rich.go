@@ -41,9 +41,20 @@ func (r *rich) data(text string) string {
 	return r.put(template.HTML(`<span translate="no">`+template.HTMLEscapeString(text)+`</span>`), text) //nolint:gosec // escaped
 }
 
-// english adds words of Holdfast that are in English in all languages.
+// english adds words of Holdfast, which are marked as English unless the catalogue has them.
 func (r *rich) english(text string) string {
-	return r.put(template.HTML(`<span lang="en">`+template.HTMLEscapeString(text)+`</span>`), text) //nolint:gosec // escaped
+	return r.says(text, func(text string) string { return text })
+}
+
+// says adds words of Holdfast in a form, such as that of a sentence.
+func (r *rich) says(text string, form func(string) string) string {
+	said, ok := r.texts.Said(text)
+	said = form(said)
+	html := template.HTMLEscapeString(said)
+	if !ok {
+		html = `<span lang="en">` + html + `</span>`
+	}
+	return r.put(template.HTML(html), said) //nolint:gosec // escaped
 }
 
 // link adds a link around a text that is not translated.

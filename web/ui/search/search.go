@@ -434,7 +434,8 @@ func (p pages) suggest(w http.ResponseWriter, r *http.Request) {
 	} else {
 		for _, f := range query.Fields() {
 			if strings.HasPrefix(f.Name, strings.ToLower(word)) {
-				all = append(all, suggestion{Text: f.Name + ":", Means: f.Means, Fill: head + not + f.Name + ":"})
+				means, _ := p.Texts(r).Said(f.Means)
+				all = append(all, suggestion{Text: f.Name + ":", Means: means, Fill: head + not + f.Name + ":"})
 			}
 		}
 	}
