@@ -57,15 +57,15 @@ func (e *ARKError) Error() string {
 //
 // Every error is an *ARKError. ParseARK does not verify the check character; see Template.Mistyped.
 func ParseARK(s string) (ARK, error) {
-	fail := func(p Part, format string, args ...any) (ARK, error) {
+	notARK := func(p Part, format string, args ...any) (ARK, error) {
 		return ARK{}, &ARKError{Input: cut(s, 80), Part: p, Reason: fmt.Sprintf(format, args...)}
 	}
 	if len(s) > MaxARK {
-		return fail(PartName, "longer than %d bytes", MaxARK)
+		return notARK(PartName, "longer than %d bytes", MaxARK)
 	}
 	rest := asciiHyphens(strings.TrimSpace(s))
 	if len(rest) < 4 || !strings.EqualFold(rest[:4], "ark:") {
-		return fail(PartScheme, "it must begin with ark:/")
+		return notARK(PartScheme, "it must begin with ark:/")
 	}
 	rest = strings.TrimPrefix(rest[4:], "/")
 
@@ -77,11 +77,11 @@ func ParseARK(s string) (ARK, error) {
 	a.NAAN = strings.ToLower(naan)
 	switch bad := firstOutside(a.NAAN, isNAAN); {
 	case strings.Trim(a.NAAN, "-") == "":
-		return fail(PartNAAN, "missing")
+		return notARK(PartNAAN, "missing")
 	case bad >= 0:
-		return fail(PartNAAN, "character %q at byte %d is not a digit or a consonant", a.NAAN[bad], bad)
+		return notARK(PartNAAN, "character %q at byte %d is not a digit or a consonant", a.NAAN[bad], bad)
 	case !found:
-		return fail(PartName, "missing: nothing follows the NAAN %s", naan)
+		return notARK(PartName, "missing: nothing follows the NAAN %s", naan)
 	}
 	end := strings.IndexAny(rest, "/.")
 	if end < 0 {
@@ -89,16 +89,16 @@ func ParseARK(s string) (ARK, error) {
 	}
 	a.Name, a.Qualifier = rest[:end], rest[end:]
 	if strings.Trim(a.Name, "-") == "" {
-		return fail(PartName, "missing")
+		return notARK(PartName, "missing")
 	}
 	if why := badChar(a.Name); why != "" {
-		return fail(PartName, "%s", why)
+		return notARK(PartName, "%s", why)
 	}
 	if why := badChar(a.Qualifier); why != "" {
-		return fail(PartQualifier, "%s", why)
+		return notARK(PartQualifier, "%s", why)
 	}
 	if why := badInflection(a.Inflection); why != "" {
-		return fail(PartQualifier, "%s", why)
+		return notARK(PartQualifier, "%s", why)
 	}
 	return a, nil
 }

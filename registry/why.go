@@ -19,7 +19,7 @@ type Why struct {
 	Until *time.Time `json:"until,omitempty"`
 }
 
-// Statement is one statement of an explanation, or of what an act entails. Which facts it has depends on what it says.
+// Statement is one statement of an explanation, of what an act entails, or of a fault. Which facts it has depends on what it says.
 type Statement struct {
 	Says       Says       `json:"says"`
 	Stage      Stage      `json:"stage,omitempty"`
@@ -136,6 +136,21 @@ const (
 	SaysThenRequeue     Says = "then-requeue"     // or delete it
 	SaysMustAgree       Says = "must-agree"       // another admin within Of days to abandoning version N of object Name
 	SaysWithdraws       Says = "withdraws"        // a requeue before that
+)
+
+// What a statement says of a value that a request cannot have.
+const (
+	SaysTooLong      Says = "too-long"       // N bytes, of at most Of
+	SaysControl      Says = "control"        // byte N is the control character Name
+	SaysNotOneOf     Says = "not-one-of"     // Name is none of those in Text
+	SaysNoDigest     Says = "no-digest"      // one of algorithm Name has N hex digits
+	SaysTooManyMails Says = "too-many-mails" // N addresses, of at most Of
+	SaysTooManyIDs   Says = "too-many-ids"   // N local ids, of at most Of
+	SaysTwice        Says = "twice"          // Name is listed twice
+	SaysNoScheme     Says = "no-scheme"      // Name, of an address, is not supported
+	SaysPart         Says = "part"           // of object Name, in place of the object
+	SaysNoARK        Says = "no-ark"         // Name; Text: why
+	SaysNoMailTo     Says = "no-mail-to"     // Name is allowed
 )
 
 // MostInLine is how many items of a line are counted.

@@ -31,22 +31,26 @@ func Helps(in Words, w registry.Why) string {
 	}
 }
 
-// Statement words one statement about an item, or about an act on it; "" for one that this program does not know.
+// Statement words one statement about an item, an act on it, or a fault; "" for one that this program does not know.
 func Statement(in Words, s registry.Statement, itemID string) string {
-	say := wordings[s.Says]
-	if say == nil {
-		say = consequences[s.Says]
+	for _, all := range kinds {
+		if say := all[s.Says]; say != nil {
+			return say(phrase{in, itemID}, s)
+		}
 	}
-	if say == nil {
-		return ""
-	}
-	return say(phrase{in, itemID}, s)
+	return ""
 }
 
 // Statements lists all that a statement may say.
-func Statements() []registry.Says {
-	return slices.AppendSeq(slices.Collect(maps.Keys(wordings)), maps.Keys(consequences))
+func Statements() (all []registry.Says) {
+	for _, some := range kinds {
+		all = slices.AppendSeq(all, maps.Keys(some))
+	}
+	return all
 }
+
+// kinds are the words of all kinds of statements.
+var kinds = []map[registry.Says]func(phrase, registry.Statement) string{wordings, consequences, faults}
 
 func all(in Words, statements []registry.Statement, itemID string) (text string) {
 	for i, s := range statements {

@@ -1,5 +1,5 @@
-// Package wording says what the Registry knows as statements: why an item waits, what helps, and what an
-// act entails. Each has one wording, whose English is the key of its translations. Commands and the API
+// Package wording says what the Registry knows as statements: why an item waits, what helps, what an act
+// entails, and what is wrong with a value. Each has one wording, whose English is the key of its translations. Commands and the API
 // say it in English, pages in the reader's language, with links.
 package wording
 

@@ -273,9 +273,9 @@ func (s *Server) Fail(w http.ResponseWriter, r *http.Request, err error) {
 func mailRefused(err error, e *registry.MailRefusedError) *wire.Problem {
 	p := wire.NewProblem(http.StatusForbidden, wire.CodeMailRefused, err.Error())
 	for _, address := range e.Addresses {
-		p.Faults = append(p.Faults, wire.Fault{
-			Location: "body.notify", Message: "mail to " + address + " is not allowed", Found: address, Fix: "remove it, or ask an admin to allow it",
-		})
+		fault := valid.Found("body.notify", address, registry.Statement{Says: registry.SaysNoMailTo, Name: address})
+		fault.Fix = "remove it, or ask an admin to allow it"
+		p.Faults = append(p.Faults, fault)
 	}
 	return p
 }

@@ -2,6 +2,7 @@ package submission
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"path"
@@ -34,8 +35,8 @@ func urlFault(location, raw string) (faults []wire.Fault, name string) {
 	fault := func(format string, args ...any) ([]wire.Fault, string) {
 		return []wire.Fault{{Location: location, Message: fmt.Sprintf(format, args...)}}, ""
 	}
-	if len(raw) > most {
-		return fault("%d bytes long; at most %d are allowed", len(raw), most)
+	if faults := valid.Text(location, raw, most); len(raw) > most {
+		return faults, ""
 	}
 	if strings.ContainsFunc(raw, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
 		return fault("contains a space or a control character; write a space as %%20")
@@ -65,7 +66,7 @@ func urlFault(location, raw string) (faults []wire.Fault, name string) {
 	case "upload":
 		return fault("give the id of an upload as upload_id")
 	default:
-		return fault("scheme %q is not supported; use http, https or s3, or upload the file first", u.Scheme)
+		return []wire.Fault{valid.Fault(location, registry.Statement{Says: registry.SaysNoScheme, Name: u.Scheme})}, ""
 	}
 	if u.Hostname() == "" {
 		return fault("has no host")
@@ -82,14 +83,12 @@ func objectARK(location, text string) (string, []wire.Fault) {
 		return "", nil
 	}
 	ark, err := noid.ParseARK(text)
-	if err != nil {
-		return "", []wire.Fault{{Location: location, Message: err.Error(), Found: text}}
+	if wrong := (*noid.ARKError)(nil); errors.As(err, &wrong) {
+		return "", []wire.Fault{valid.Found(location, text, registry.Statement{Says: registry.SaysNoARK, Name: wrong.Input, Text: wrong.Reason})}
 	}
 	ark = ark.Normalize()
 	if ark.Qualifier != "" {
-		return "", []wire.Fault{{
-			Location: location, Message: fmt.Sprintf("names a part of an object; give the object's own ARK, %s", ark.Base()), Found: text,
-		}}
+		return "", []wire.Fault{valid.Found(location, text, registry.Statement{Says: registry.SaysPart, Name: ark.Base().String()})}
 	}
 	return ark.String(), nil
 }

@@ -201,7 +201,7 @@ func updatesNothing() wire.Fault {
 func localIDFaults(ids []string) (faults []wire.Fault) {
 	const most = 100
 	if len(ids) > most {
-		return []wire.Fault{{Location: "body.local_ids", Message: fmt.Sprintf("%d local ids; at most %d are allowed", len(ids), most)}}
+		return []wire.Fault{valid.Fault("body.local_ids", registry.Statement{Says: registry.SaysTooManyIDs, N: int64(len(ids)), Of: most})}
 	}
 	for i, id := range ids {
 		at := fmt.Sprintf("body.local_ids[%d]", i)
@@ -209,7 +209,7 @@ func localIDFaults(ids []string) (faults []wire.Fault) {
 		case strings.TrimSpace(id) == "":
 			faults = append(faults, wire.Fault{Location: at, Message: "empty"})
 		case slices.Contains(ids[:i], id):
-			faults = append(faults, wire.Fault{Location: at, Message: fmt.Sprintf("%q is listed twice", id), Found: id})
+			faults = append(faults, valid.Found(at, id, registry.Statement{Says: registry.SaysTwice, Name: id}))
 		default:
 			faults = append(faults, valid.Text(at, id, valid.MaxText)...)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast/holdfast/fixity"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/query"
+	"github.com/holdfast/holdfast/registry/wording"
 	"github.com/holdfast/holdfast/web/wire"
 )
 
@@ -26,16 +27,28 @@ const (
 	MaxName = 255  // of a file's name: the limit of file systems
 )
 
+// Fault returns the fault that a statement is about.
+func Fault(location string, s registry.Statement) wire.Fault {
+	return wire.Fault{Location: location, Message: wording.Statement(wording.English{}, s, ""), Statement: &s}
+}
+
+// Found is Fault with the value that was found.
+func Found(location, value string, s registry.Statement) wire.Fault {
+	f := Fault(location, s)
+	f.Found = value
+	return f
+}
+
 // Text returns a fault unless text is at most limit bytes of UTF-8 without control characters. A
 // control character has no place in a title, and terminals would execute it.
 func Text(location, text string, limit int) []wire.Fault {
 	switch bad := strings.IndexFunc(text, unicode.IsControl); {
 	case len(text) > limit:
-		return []wire.Fault{{Location: location, Message: fmt.Sprintf("%d bytes long; at most %d are allowed", len(text), limit)}}
+		return []wire.Fault{Fault(location, registry.Statement{Says: registry.SaysTooLong, N: int64(len(text)), Of: int64(limit)})}
 	case !utf8.ValidString(text):
 		return []wire.Fault{{Location: location, Message: "not UTF-8"}}
 	case bad >= 0:
-		return []wire.Fault{{Location: location, Message: fmt.Sprintf("byte %d is a control character (%q)", bad, text[bad])}}
+		return []wire.Fault{Fault(location, registry.Statement{Says: registry.SaysControl, N: int64(bad), Name: fmt.Sprintf("%q", text[bad])})}
 	}
 	return nil
 }
@@ -94,7 +107,11 @@ func OneOf[T ~string](location string, value T, known []T) []wire.Fault {
 	if value == "" || slices.Contains(known, value) {
 		return nil
 	}
-	return []wire.Fault{{Location: location, Message: fmt.Sprintf("%q is not one of %v", value, known), Found: string(value)}}
+	return notOneOf(location, string(value), fmt.Sprint(known))
+}
+
+func notOneOf(location, value, known string) []wire.Fault {
+	return []wire.Fault{Found(location, value, registry.Statement{Says: registry.SaysNotOneOf, Name: value, Text: known})}
 }
 
 // Stage returns a fault unless value is empty, a stage of a route, or the stage of a function.
@@ -121,15 +138,11 @@ func Digest(location string, d *registry.Digest) (*registry.Digest, []wire.Fault
 		ok = err == nil
 	}
 	if !ok {
-		return nil, []wire.Fault{{
-			Location: location + ".algorithm", Message: fmt.Sprintf("%q is not one of %v", d.Algorithm, fixity.Algorithms()), Found: d.Algorithm,
-		}}
+		return nil, notOneOf(location+".algorithm", d.Algorithm, fmt.Sprint(fixity.Algorithms()))
 	}
 	value := strings.ToLower(d.Value)
 	if _, err := hex.DecodeString(value); err != nil || len(value) != length {
-		return nil, []wire.Fault{{
-			Location: location + ".value", Message: fmt.Sprintf("a %s digest has %d hex digits", name, length), Found: d.Value,
-		}}
+		return nil, []wire.Fault{Found(location+".value", d.Value, registry.Statement{Says: registry.SaysNoDigest, Name: name, N: int64(length)})}
 	}
 	return &registry.Digest{Algorithm: name, Value: value}, nil
 }
@@ -138,7 +151,7 @@ func Digest(location string, d *registry.Digest) (*registry.Digest, []wire.Fault
 // addresses.
 func Mails(location string, addresses []string) (faults []wire.Fault) {
 	if most := registry.MostMailAddresses; len(addresses) > most {
-		return []wire.Fault{{Location: location, Message: fmt.Sprintf("%d addresses; at most %d are allowed", len(addresses), most)}}
+		return []wire.Fault{Fault(location, registry.Statement{Says: registry.SaysTooManyMails, N: int64(len(addresses)), Of: int64(most)})}
 	}
 	for i, a := range addresses {
 		if _, err := registry.MailAddress(a); err != nil || len(a) > MaxText || Text("", a, MaxText) != nil {

@@ -24,6 +24,7 @@ var sayings = map[string]saying{
 		"warn": {2, 4}, "refuse": {2, 4}, "condemn": {2, 4}, "fault": {1, 2}, "report": {2},
 	}},
 	"intake":             {fields: []string{"Message", "Expected", "Fix"}},
+	"noid":               {formats: map[string][]int{"notARK": {1}}},
 	"registry/query":     {element: 2},
 	"registry":           {functions: map[string][]int{"New": {0}}, formats: map[string][]int{"Errorf": {0}}},
 	"web/api/endpoint":   {fields: []string{"Message", "Fix"}, element: 3},
