@@ -171,7 +171,7 @@ func TestGerman_Refusals(t *testing.T) {
 		form         url.Values
 		says         []string
 	}{
-		{"GET", "/items/01a21f56-0000-7000-8000-000000000000", nil, []string{"Das gibt es nicht oder nicht mehr.", `<span lang="en">Item`}},
+		{"GET", "/items/01a21f56-0000-7000-8000-000000000000", nil, []string{"Das gibt es nicht oder nicht mehr."}},
 		{"GET", "/tokens", nil, []string{"Dies dürfen Sie nicht.", `<span lang="en">`}},
 		{"GET", "/items/" + waiting.BatchID + "/acts?act=abort", nil, []string{"<li>Der Stapel endet endgültig: ", "<li>Der Einlieferer wird hierüber nicht benachrichtigt."}},
 		{"POST", "/items/" + jobs[0].ID + "/acts", url.Values{"act": {string(registry.ActUnhold)}}, []string{"lässt dies nicht zu"}},

@@ -56,9 +56,29 @@ func pseudo(t *testing.T) *lang.Catalogue {
 // attribute, or the title of a page.
 const plainFrom, plainTo = '\x01', '\x02'
 
+// stillEnglish is what pages below a path may show in English, marked as such.
+type stillEnglish struct {
+	path string
+	text *regexp.Regexp
+}
+
+// english is all that may be: an element of a page has one of these texts.
+var english = []stillEnglish{
+	{"/", regexp.MustCompile(`^English$`)},     // the name of the language
+	{"/api", regexp.MustCompile(``)},           // the specification, whose readers write programs
+	{"/help", regexp.MustCompile(`^Deposits`)}, // the glossary is the documentation's
+	// What a worker noted of a failure, also cut to its cause. The Registry keeps it as a text.
+	{"/", regexp.MustCompile(`(?i)no such file|404 for|again:|for …|src=x|alert\(1\)|^$`)},
+	{"/", regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{3}…$`)}, // an example of it, with the note as its title
+	// Details of events, whose names are those of the data.
+	{"/", regexp.MustCompile(`^[a-z ]+: .*`)},
+	{"/items/", regexp.MustCompile(`^Failed to \S+: `)},           // a delivery, as a receiver's answers are told
+	{"/objects/", regexp.MustCompile(` is damaged in storage: `)}, // what a read of a file found
+}
+
 // read returns the texts of a page that must be of the catalogue, and the data that it has, which are
 // marked as such.
-func read(t *testing.T, page string) (texts string, data []string) {
+func read(t *testing.T, path, page string) (texts string, data []string) {
 	t.Helper()
 	root, err := html.Parse(strings.NewReader(page))
 	must(t, err)
@@ -77,6 +97,9 @@ func read(t *testing.T, page string) (texts string, data []string) {
 		case n.Data == "script" || n.Data == "datalist":
 			return
 		case is["lang"] != "" && n.Data != "html" || is["translate"] == "no" || slices.Contains([]string{"code", "pre", "kbd", "samp", "textarea"}, n.Data):
+			if text := strings.TrimSpace(contentOf(n)); is["lang"] == "en" && !slices.ContainsFunc(english, func(e stillEnglish) bool { return e.text.MatchString(text) && strings.HasPrefix(path, e.path) }) {
+				t.Errorf("%s has %.200q in English", path, text)
+			}
 			data = append(data, contentOf(n))
 			plain(is["data-label"])
 			return
@@ -165,7 +188,7 @@ func TestPseudoLanguage(t *testing.T) {
 			if !strings.Contains(page, `<html lang="eo"`) {
 				t.Errorf("%s is not in the pseudo language", path)
 			}
-			texts, data := read(t, page)
+			texts, data := read(t, path, page)
 			visited[string(role)+" "+path], known[path] = texts, true
 			for _, text := range data {
 				known[text] = len(text) > 2 // a shorter one may be a part of any word

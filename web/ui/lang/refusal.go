@@ -41,8 +41,9 @@ func (t Texts) ofCause(p *wire.Problem) string {
 		return t.T("deposits are not accepted at present, by decision of %s: %s", p.Accepting.Actor, p.Accepting.Reason)
 	case p.Code == wire.CodeInvalid && len(p.Faults) > 0:
 		return t.T("nothing was done: a value is not valid")
-	case p.Code == wire.CodeContentInvalid && len(p.Faults) > 0:
-		return t.T("the payload is not right; correct what is listed, and submit it again")
+	case p.Code == wire.CodeContentInvalid && len(p.Faults) > 0, // which are listed
+		p.Code == wire.CodeNotFound && len(p.Faults) == 0: // what the page's address names
+		return t.ofCode(p)
 	case errors.Is(p, registry.ErrSamePerson):
 		return t.T("another person must approve it, with a token that neither person made for the other")
 	case errors.Is(p, registry.ErrScheduleChanged):

@@ -29,6 +29,10 @@ var sayings = map[string]saying{
 	"registry":           {functions: map[string][]int{"New": {0}}, formats: map[string][]int{"Errorf": {0}}},
 	"web/api/endpoint":   {fields: []string{"Message", "Fix"}, element: 3},
 	"web/api/submission": {fields: []string{"Message", "Fix"}, formats: map[string][]int{"fault": {0}}},
+	"web/ui/deposit":     {formats: map[string][]int{"Invalid": {0}}},
+	"web/ui/page":        {formats: map[string][]int{"Invalid": {0}, "NewProblem": {2}}},
+	"web/ui/queue":       {formats: map[string][]int{"Invalid": {0}, "Refused": {0}}},
+	"web/ui/search":      {formats: map[string][]int{"Invalid": {0}}},
 	"web/api/valid":      {fields: []string{"Message", "Fix"}},
 }
 

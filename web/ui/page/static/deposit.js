@@ -191,7 +191,7 @@
 			const what = [f.message, f.expected && `${say.expected}: ${f.expected}`, f.found && `${say.found}: ${f.found}`].filter(Boolean).join("; ");
 			const who = f.severity === "warning" ? say.warning : f.unreachable ? say.system : say.content;
 			const r = body.insertRow();
-			[line, f.rule || "", what, f.fix || "", who].forEach((text, i) => { const td = r.insertCell(); td.textContent = text; td.dataset.label = columns[i]; });
+			[line, f.rule || "", what, f.fix || "", who].forEach((text, i) => { const td = r.insertCell(); td.textContent = text; td.dataset.label = columns[i]; if (i === 2 || i === 3) td.lang = "en"; }); // in the API's words
 		}
 		const wide = element("div", "wide");
 		wide.tabIndex = 0;
