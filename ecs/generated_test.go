@@ -73,7 +73,7 @@ var services = map[registry.Stage]service{
 	registry.Scan:      {medium, 10, []string{readStaging, emptyStaging}},
 	registry.Process:   {large, 20, []string{readStaging, writeStaging, readStorage, writeStorage}},
 	registry.Replicate: {medium, 10, []string{readStorage, writeStorage}},
-	registry.Record:    {small, 10, []string{readStaging}},
+	registry.Record:    {small, 10, []string{readStaging, readStorage, writeStorage}},
 	registry.Notify:    {small, 5, []string{emptyStaging}},
 	registry.Apply:     {small, 2, nil},
 	registry.Cleanup:   {small, 2, []string{emptyStaging, readStorage}},

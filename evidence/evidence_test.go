@@ -167,7 +167,7 @@ func names(t testing.TB, o evidence.Object) (out []string) {
 func TestKept(t *testing.T) {
 	t.Parallel()
 	r, o, second := newRecord(t), object(), object()
-	must(t, evidence.KeepReceipt(t.Context(), r, r.version(t), o, second))
+	must(t, evidence.KeepReceipts(t.Context(), r, r.version(t), o, second))
 	r.happen(5)
 	r.keep(t, o, 3, 4)
 	r.keep(t, o, 5, 7)
@@ -183,7 +183,7 @@ func TestKept(t *testing.T) {
 	if report, got := read(t, o, r.trusted()); !report.Valid() || got != before {
 		t.Errorf("a part removed: %+v\n%s", report, got)
 	}
-	must(t, evidence.KeepReceipt(t.Context(), r, r.version(t), o))
+	must(t, evidence.KeepReceipts(t.Context(), r, r.version(t), o))
 	r.happen(1)
 	r.keep(t, o, 10, 10)
 	if report, got := read(t, o, r.trusted()); !report.Valid() || got != "map[1:1201 2:1202] [1 2 3 4 5 6 7 8 9 10]" {
@@ -196,7 +196,10 @@ func TestKept(t *testing.T) {
 	if diff := cmp.Diff([]string{"v1.receipt.jsonl"}, names(t, second)); diff != "" {
 		t.Errorf("files of the other storage (-want +got):\n%s", diff)
 	}
-	must(t, evidence.KeepReceipt(t.Context(), r, 3, o)) // there is none
+	must(t, evidence.KeepReceipts(t.Context(), r, 3, o, second)) // the third version has none
+	if report, got := read(t, second, r.trusted()); report.Total != 1 || report.Missing != 5 || got != "map[1:1201 2:1202] [1 2 8 9]" {
+		t.Errorf("the other storage, without the events between: %+v\n%s", report, got)
+	}
 }
 
 // TestKept_Unsigned: without a key there is the same evidence, which says that nobody signed it.
@@ -210,7 +213,7 @@ func TestKept_Unsigned(t *testing.T) {
 	must(t, err)
 	kept.Head, kept.Signature, r.key = receipt.Unsigned(h), nil, nil
 	r.receipts[v] = kept
-	must(t, evidence.KeepReceipt(t.Context(), r, v, o))
+	must(t, evidence.KeepReceipts(t.Context(), r, v, o))
 	r.happen(1)
 	r.keep(t, o, 3, 3)
 	if report, got := read(t, o, nil); !report.Valid() || report.Unsigned != 2 || got != "map[1:1201] [1 2 3]" {
@@ -230,7 +233,7 @@ func TestKept_DiesAnywhere(t *testing.T) {
 	r.happen(3)
 	whole := object()
 	do := func(o evidence.Object) error {
-		return errors.Join(evidence.KeepReceipt(t.Context(), r, v, o), evidence.KeepEvents(t.Context(), r, r.key.SignEvents, o, r.hash(2), 3, 5))
+		return errors.Join(evidence.KeepReceipts(t.Context(), r, v, o), evidence.KeepEvents(t.Context(), r, r.key.SignEvents, o, r.hash(2), 3, 5))
 	}
 	must(t, do(whole))
 	want := contents(t, whole)
@@ -282,7 +285,7 @@ func TestKept_ChangedRecord(t *testing.T) {
 		r, o := newRecord(t), object()
 		v := r.version(t)
 		change(r)
-		err := evidence.KeepReceipt(t.Context(), r, v, o)
+		err := evidence.KeepReceipts(t.Context(), r, v, o)
 		if !errors.Is(err, evidence.ErrChanged) || len(names(t, o)) > 0 {
 			t.Errorf("%s: %v, and there are %q", name, err, names(t, o))
 		}
@@ -352,7 +355,7 @@ func TestRead_Damaged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r, o := newRecord(t), object()
-			must(t, evidence.KeepReceipt(t.Context(), r, r.version(t), o))
+			must(t, evidence.KeepReceipts(t.Context(), r, r.version(t), o))
 			r.happen(5)
 			r.keep(t, o, 3, 7)
 			r.happen(2)
@@ -371,7 +374,7 @@ func TestRead_Damaged(t *testing.T) {
 func TestRead_Stopped(t *testing.T) {
 	t.Parallel()
 	r, o := newRecord(t), object()
-	must(t, evidence.KeepReceipt(t.Context(), r, r.version(t), o))
+	must(t, evidence.KeepReceipts(t.Context(), r, r.version(t), o))
 	files, err := o.List(t.Context())
 	must(t, err)
 	stop := errors.New("stop")
@@ -438,7 +441,7 @@ func FuzzParse(f *testing.F) {
 func FuzzRead(f *testing.F) {
 	r, o := newRecord(f), object()
 	r.files = 1
-	must(f, evidence.KeepReceipt(f.Context(), r, r.version(f), o))
+	must(f, evidence.KeepReceipts(f.Context(), r, r.version(f), o))
 	r.happen(2)
 	r.keep(f, o, 3, 4)
 	texts := contents(f, o)

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/receipt"
@@ -14,15 +16,13 @@ import (
 
 // Events is where the events of chains come from: the Registry.
 type Events interface {
-	// PremisEvents is that of registry.Catalog.
+	// PremisEvents is that of registry.Evidencing.
 	PremisEvents(ctx context.Context, objectID, after string, limit int) (registry.Page[registry.Premis], error)
 }
 
 // Source is what receipts are made from: the Registry.
 type Source interface {
-	Events
-	// DepositReceipt is that of registry.Attesting.
-	DepositReceipt(ctx context.Context, objectID string, version int) (registry.DepositReceipt, error)
+	registry.Evidencing
 	// Files is that of registry.Inventory.
 	Files(ctx context.Context, objectID string, version int, after string, limit int) ([]registry.File, error)
 }
@@ -93,11 +93,37 @@ func writeEvents(ctx context.Context, w io.Writer, from Events, objectID, hash s
 	return hash, nil
 }
 
-// KeepReceipt writes the receipt of a version into the evidence of the object, in each of the
-// storages. It returns when it is durable everywhere. A version that was recorded before there were
-// receipts has none, which is no error. A repeat finds what is there and changes nothing; so does a
-// concurrent call, because both write the same bytes.
-func KeepReceipt(ctx context.Context, from Source, version int, in ...Object) error {
+// KeepReceipts writes the receipts of all versions up to head into the evidence of the object, in
+// each of the storages that lacks them: one that is new to the object lacks them all. It returns when
+// they are durable everywhere. A version that was recorded before there were receipts has none, which
+// is no error. A repeat finds what is there and changes nothing; so does a concurrent call, because
+// both write the same bytes.
+func KeepReceipts(ctx context.Context, from Source, head int, in ...Object) error {
+	lacking := map[int][]Object{head: in}
+	if head > 1 { // a new object has nothing to be listed
+		clear(lacking)
+		for _, o := range in {
+			files, err := o.List(ctx)
+			if err != nil {
+				return err
+			}
+			for version := 1; version <= head; version++ {
+				if _, there := slices.BinarySearch(files.Receipts, version); !there {
+					lacking[version] = append(lacking[version], o)
+				}
+			}
+		}
+	}
+	for _, version := range slices.Sorted(maps.Keys(lacking)) {
+		if err := keepReceipt(ctx, from, version, lacking[version]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keepReceipt writes the receipt of a version into several storages.
+func keepReceipt(ctx context.Context, from Source, version int, in []Object) error {
 	if len(in) == 0 {
 		return nil
 	}

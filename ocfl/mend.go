@@ -236,11 +236,11 @@ func (p published) declare(ctx context.Context) (bool, error) {
 }
 
 // Foreign lists files in the object's folder that belong to no version: at most a hundred, by their
-// paths in the folder. f is the inventory of the newest committed version, which Examine has found
+// paths in the folder. known says which files beside the content are not foreign. f is the inventory of the newest committed version, which Examine has found
 // right; for an older version Foreign lists nothing. It skips the folder of a later version. It
-// includes files below logs and extensions, since Holdfast writes none there; [Beside] recognizes
-// them. The caller holds the object's lock.
-func (r *Root) Foreign(ctx context.Context, f Stored) (files []string, err error) {
+// includes files below logs and extensions that are not known; [Beside] recognizes them. The caller
+// holds the object's lock.
+func (r *Root) Foreign(ctx context.Context, f Stored, known func(path string) bool) (files []string, err error) {
 	base, err := r.ObjectKey(f.ID)
 	if err != nil {
 		return nil, fmt.Errorf("look for foreign files of %q: %w", f.ID, err)
@@ -258,17 +258,17 @@ func (r *Root) Foreign(ctx context.Context, f Stored) (files []string, err error
 		return nil, fmt.Errorf("look for foreign files of %q: %w", f.ID, err)
 	}
 	name, _ := declaration(inv.Spec)
-	known := map[string]bool{name: true}
+	ours := map[string]bool{name: true}
 	for i := range n + 1 {
 		folder := ""
 		if i > 0 {
 			folder = inv.VersionName(i) + "/"
 		}
-		known[folder+inventoryName], known[folder+inventoryName+"."+inv.Algorithm] = true, true
+		ours[folder+inventoryName], ours[folder+inventoryName+"."+inv.Algorithm] = true, true
 	}
 	for _, e := range inv.Manifest {
 		for _, content := range e.Paths {
-			known[content] = true
+			ours[content] = true
 		}
 	}
 	const most = 100
@@ -277,7 +277,7 @@ func (r *Root) Foreign(ctx context.Context, f Stored) (files []string, err error
 			return nil, fmt.Errorf("look for foreign files of %q: %w", f.ID, err)
 		}
 		file := strings.TrimPrefix(info.Key, base+"/")
-		if known[file] || strings.HasPrefix(file, p.next+"/") {
+		if ours[file] || known(file) || strings.HasPrefix(file, p.next+"/") {
 			continue
 		}
 		if files = append(files, file); len(files) == most {

@@ -24,9 +24,6 @@ type Inventory interface {
 type Catalog interface {
 	// Objects lists objects, newest first.
 	Objects(ctx context.Context, q ObjectQuery) (Page[Object], error)
-	// PremisEvents lists an object's preservation events in the order of their chain; events
-	// outside any chain come first. after is the Next of the previous page, or AfterSeq.
-	PremisEvents(ctx context.Context, objectID, after string, limit int) (Page[Premis], error)
 	// FileChanges lists by path what differs between the files of two versions of an object.
 	// ErrNotFound: there is no such version. ErrInvalid: Since is not before it.
 	FileChanges(ctx context.Context, q FileChangesQuery) (Page[FileChange], error)
@@ -35,15 +32,22 @@ type Catalog interface {
 	Restorations(ctx context.Context, objectID string, before, limit int) ([]Restoration, error)
 }
 
-// Attesting looks up what receipts and PREMIS documents need.
+// Evidencing looks up what lies beside an object's bytes, together with its files.
+type Evidencing interface {
+	// DepositReceipt returns the head of a recorded version's receipt. ErrNotFound: there is no such
+	// version, or it has no receipt.
+	DepositReceipt(ctx context.Context, objectID string, version int) (DepositReceipt, error)
+	// PremisEvents lists an object's preservation events in the order of their chain; events
+	// outside any chain come first. after is the Next of the previous page, or AfterSeq.
+	PremisEvents(ctx context.Context, objectID, after string, limit int) (Page[Premis], error)
+}
+
+// Attesting looks up what PREMIS documents and those who verify receipts need.
 type Attesting interface {
 	// FileHistory lists the files of all recorded versions by path and version, after a row. Each
 	// row holds from its version until the path's next row; a deleted row says that the file ends.
 	// ErrNotFound: the object is not recorded.
 	FileHistory(ctx context.Context, objectID string, after FilePlace, limit int) ([]File, error)
-	// DepositReceipt returns the head of a recorded version's receipt. ErrNotFound: there is no such
-	// version, or it has no receipt.
-	DepositReceipt(ctx context.Context, objectID string, version int) (DepositReceipt, error)
 	// ReceiptKeys lists the public keys of all receipts by first use.
 	ReceiptKeys(ctx context.Context) ([]ReceiptKey, error)
 }

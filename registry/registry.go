@@ -38,6 +38,7 @@ type ForWorkers interface {
 	// Objects.
 	Preserving
 	Inventory
+	Evidencing
 	Locking
 	Deleting
 	Checking

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/evidence"
 	"github.com/holdfast/holdfast/ocfl"
 	filenames "github.com/holdfast/holdfast/pathset"
 	"github.com/holdfast/holdfast/premis"
@@ -17,6 +18,7 @@ import (
 	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/workers/identity"
 	"github.com/holdfast/holdfast/workers/result"
+	"github.com/holdfast/holdfast/workers/room"
 )
 
 // filesAtATime is how many inventory rows are written in one transaction (R25).
@@ -24,14 +26,18 @@ const filesAtATime = 500
 
 // Record writes a stored version and its preservation events into the inventory, and makes the
 // object's name public. It may be repeated. Nothing is visible until its last, fenced transaction,
-// and a repeat of that changes nothing.
+// and a repeat of that changes nothing. After that transaction it writes the receipt beside the bytes
+// in each storage of the item, before the item goes on.
 type Record struct {
 	base.Worker
-	Registry registry.Preserving
-	Staging  storage.Store
-	Names    identity.Names
-	Objects  ocfl.Roots
-	Version  string
+	Registry interface {
+		registry.Preserving
+		evidence.Source
+	}
+	Staging storage.Store
+	Names   identity.Names
+	Objects ocfl.Roots
+	Version string
 }
 
 // Stage implements base.Handler.
@@ -73,10 +79,32 @@ func (w *Record) Work(ctx context.Context, item *base.Item) error {
 		Title: p.Title, Creator: p.Creator, Date: p.Date, Files: p.Files, SizeBytes: p.Bytes,
 		CreatedAt: p.Created, Replicas: where, Inventory: p.Algorithm + ":" + p.Digest, Events: append(w.events(item, p, got, where), w.renamings(item, p, renamed)...),
 	})
+	if err == nil {
+		err = w.keepEvidence(ctx, item, p)
+	}
 	if err != nil || p.EZID == nil {
 		return err
 	}
 	return w.Names.Publish(ctx, item, *p.EZID)
+}
+
+// keepEvidence writes the version's receipt beside its bytes, in each storage of the item, and the
+// receipts of earlier versions that a storage lacks.
+func (w *Record) keepEvidence(ctx context.Context, item *base.Item, p result.Plan) error {
+	in := make([]evidence.Object, len(item.Storages))
+	for i, name := range item.Storages {
+		root, err := w.Objects.Of(name)
+		if err != nil {
+			return err
+		}
+		if in[i], err = evidence.In(root.Root, p.ObjectID); err != nil {
+			return err
+		}
+	}
+	if err := item.Writable(ctx); err != nil {
+		return err
+	}
+	return room.Wait(evidence.KeepReceipts(ctx, w.Registry, p.Version, in...))
 }
 
 // backForReplicas sends an item back to the stage that makes the missing replicas.

@@ -162,7 +162,7 @@ func (t *tx) identity(it registry.WorkItem, h *receipt.Header) error {
 	return err
 }
 
-// DepositReceipt implements registry.Attesting.
+// DepositReceipt implements registry.Evidencing.
 func (s *Catalog) DepositReceipt(ctx context.Context, objectID string, version int) (registry.DepositReceipt, error) {
 	r := registry.DepositReceipt{ObjectID: objectID, Version: version}
 	var signature string

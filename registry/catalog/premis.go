@@ -103,7 +103,7 @@ func (t *tx) chainEnd(objectID string) (chainEnd, error) {
 	return end, nil
 }
 
-// PremisEvents implements registry.Catalog.
+// PremisEvents implements registry.Evidencing.
 func (s *Catalog) PremisEvents(ctx context.Context, objectID, after string, limit int) (page registry.Page[registry.Premis], err error) {
 	seq, at, id := int64(-1), int64(0), ""
 	if after != "" {

@@ -431,6 +431,16 @@ func (c *Client) Files(ctx context.Context, objectID string, version int, after 
 	return filesIn(rows), err
 }
 
+// DepositReceipt implements registry.Evidencing.
+func (c *Client) DepositReceipt(ctx context.Context, objectID string, version int) (registry.DepositReceipt, error) {
+	return depositReceipt.ask(ctx, c, versionRef{objectID, version})
+}
+
+// PremisEvents implements registry.Evidencing.
+func (c *Client) PremisEvents(ctx context.Context, objectID, after string, limit int) (registry.Page[registry.Premis], error) {
+	return premisEvents.ask(ctx, c, premisQuery{objectID, after, limit})
+}
+
 // RestorationOf implements registry.Inventory.
 func (c *Client) RestorationOf(ctx context.Context, itemID string) (registry.Restoration, error) {
 	return restorationOf.ask(ctx, c, byID{itemID})

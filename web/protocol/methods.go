@@ -134,7 +134,7 @@ var (
 	batchesOf = declare("batches-of", only(registry.Report, registry.Cleanup), ofUpload(Registry.BatchesOf))
 )
 
-// Methods that look something up (registry.ItemReader, registry.Inventory).
+// Methods that look something up (registry.ItemReader, registry.Inventory, registry.Evidencing).
 var (
 	item       = declare("item", only(registry.Deliver, registry.Cleanup), ofID(Registry.Item))
 	countItems = declare("count-items", only(registry.Report, registry.Deliver, registry.Cleanup),
@@ -145,9 +145,15 @@ var (
 		return s.Registry.Events(ctx, in.ItemID, in.After, in.Limit)
 	})
 	object = declare("object", only(registry.Expand, registry.Process, registry.Delete, registry.Restore), ofID(Registry.Object))
-	files  = declare("files", only(registry.Process, registry.Delete, registry.Restore), func(s *Server, ctx context.Context, in filesQuery) ([]fileRow, error) {
+	files  = declare("files", only(registry.Process, registry.Record, registry.Delete, registry.Restore), func(s *Server, ctx context.Context, in filesQuery) ([]fileRow, error) {
 		rows, err := s.Registry.Files(ctx, in.ObjectID, in.Version, string(in.After), in.Limit)
 		return filesOf(rows), err
+	})
+	depositReceipt = declare("deposit-receipt", only(registry.Record), func(s *Server, ctx context.Context, in versionRef) (registry.DepositReceipt, error) {
+		return s.Registry.DepositReceipt(ctx, in.ObjectID, in.Version)
+	})
+	premisEvents = declare("premis-events", only(registry.Record), func(s *Server, ctx context.Context, in premisQuery) (registry.Page[registry.Premis], error) {
+		return s.Registry.PremisEvents(ctx, in.ObjectID, in.After, in.Limit)
 	})
 	restorationOf = declare("restoration-of", only(registry.Restore), ofID(Registry.RestorationOf))
 	ping          = declareVoid("ping", everyStage, func(s *Server, ctx context.Context, _ empty) error { return s.Registry.Ping(ctx) })
@@ -282,6 +288,19 @@ type filesQuery struct {
 	ObjectID string `json:"object_id"`
 	Version  int    `json:"version"`
 	After    []byte `json:"after"`
+	Limit    int    `json:"limit"`
+}
+
+// versionRef names a version of an object.
+type versionRef struct {
+	ObjectID string `json:"object_id"`
+	Version  int    `json:"version"`
+}
+
+// premisQuery asks for a page of an object's preservation events.
+type premisQuery struct {
+	ObjectID string `json:"object_id"`
+	After    string `json:"after"`
 	Limit    int    `json:"limit"`
 }
 

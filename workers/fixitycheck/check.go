@@ -23,6 +23,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/evidence"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/premis"
 	"github.com/holdfast/holdfast/registry"
@@ -216,7 +217,7 @@ func (c *check) findForeign(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		foreign, err := root.Foreign(ctx, c.want)
+		foreign, err := root.Foreign(ctx, c.want, evidence.Known)
 		if err != nil {
 			return err
 		}

@@ -27,6 +27,7 @@ type Service struct {
 type All interface {
 	registry.Inventory
 	registry.Catalog
+	registry.Evidencing
 	registry.Attesting
 }
 

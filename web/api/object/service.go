@@ -29,6 +29,7 @@ type Registry interface {
 	registry.ItemReader
 	registry.Inventory
 	registry.Catalog
+	registry.Evidencing
 	registry.Attesting
 	registry.Requesting
 	registry.Rechecking
@@ -38,6 +39,7 @@ type Registry interface {
 // All is what a Service needs of the Registry, whoever the caller is. It is not shown to callers.
 type All interface {
 	registry.Catalog
+	registry.Evidencing
 	registry.Profiles
 }
 

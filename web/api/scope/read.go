@@ -518,7 +518,7 @@ func (s scoped) FileHistory(ctx context.Context, objectID string, after registry
 	return s.all.FileHistory(ctx, objectID, after, limit)
 }
 
-// PremisEvents implements registry.Catalog.
+// PremisEvents implements registry.Evidencing.
 func (s scoped) PremisEvents(ctx context.Context, objectID, after string, limit int) (registry.Page[registry.Premis], error) {
 	v := s.sight(ctx)
 	if _, err := v.object(ctx, objectID); err != nil {
@@ -581,7 +581,7 @@ func (v sight) restoration(ctx context.Context, r *registry.Restoration) (err er
 	return v.mask(ctx, &r.Note)
 }
 
-// DepositReceipt implements registry.Attesting.
+// DepositReceipt implements registry.Evidencing.
 func (s scoped) DepositReceipt(ctx context.Context, objectID string, version int) (registry.DepositReceipt, error) {
 	if _, err := s.sight(ctx).object(ctx, objectID); err != nil {
 		return registry.DepositReceipt{}, err

@@ -40,6 +40,7 @@ type Registry interface {
 	registry.ThroughputReader
 	registry.HoldingsReader
 	registry.Catalog
+	registry.Evidencing
 	registry.Attesting
 	registry.Requesting
 	registry.Rechecking
