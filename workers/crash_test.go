@@ -159,6 +159,25 @@ func TestR02_RecordDiesAnywhere(t *testing.T) {
 	})
 }
 
+// A version's receipt is whole beside its bytes when its job is completed, wherever the writing of it
+// was killed; r.valid looks.
+func TestR02_RecordDiesAnywhereInStorage(t *testing.T) {
+	t.Parallel()
+	r, _, objects := newFaultyRig(t)
+	t.Run("new", func(t *testing.T) { diesEverywhere(t, r, registry.Record, objects, r.zipJob) })
+	made := 0
+	t.Run("update", func(t *testing.T) {
+		diesEverywhere(t, r, registry.Record, objects, func(int) (string, map[string]string) {
+			made++
+			ids := []string{fmt.Sprint("updated ", made)}
+			r.complete(r.job(registry.Spec{Type: registry.FileType, URL: r.site.put("f", "first"), Filename: "first", LocalIDs: ids}))
+			return r.job(registry.Spec{
+				Type: registry.FileType, Mode: registry.Update, URL: r.site.put("g", "second"), Filename: "second", LocalIDs: ids,
+			}), map[string]string{"first": "first", "second": "second"}
+		})
+	})
+}
+
 func TestR26_NotifyDiesAnywhere(t *testing.T) {
 	t.Parallel()
 	eachPlan(t, func(t *testing.T, title string) {

@@ -51,8 +51,8 @@ func TestR24_FullAfterAnyByte(t *testing.T) {
 			}
 			want := map[string]map[registry.Stage]bool{
 				"staging":               {registry.Download: true, registry.Process: true},
-				registry.DefaultStorage: {registry.Process: true},
-				"b":                     {registry.Replicate: true},
+				registry.DefaultStorage: {registry.Process: true, registry.Record: true},
+				"b":                     {registry.Replicate: true, registry.Record: true},
 			}[where]
 			if diff := cmp.Diff(want, stages); diff != "" {
 				t.Errorf("stages that met a full disk (-want +got):\n%s", diff)

@@ -71,6 +71,7 @@ func (r *rig) inAll(o registry.Object, versions int, behind map[string]*ocfl.Roo
 		if err != nil || !report.Valid() || report.Head != fmt.Sprintf("v%d", o.Head) {
 			r.t.Fatalf("storage %s: %v %+v, want a valid v%d", name, err, report, o.Head)
 		}
+		r.evident(behind[name], o, o.Head)
 		got := snapshot(r.t.(*testing.T), behind[name].Store())
 		if first == nil {
 			first = got

@@ -17,11 +17,13 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 
 	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/evidence"
 	"github.com/holdfast/holdfast/interim"
 	interimsql "github.com/holdfast/holdfast/interim/sqlstore"
 	"github.com/holdfast/holdfast/noid"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/receipt"
 	"github.com/holdfast/holdfast/registry/sqlstore"
 	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
 	"github.com/holdfast/holdfast/source"
@@ -379,9 +381,45 @@ func (r *rig) valid(o registry.Object, versions int) {
 	if head, err := r.objects.Head(r.t.Context(), o.ID); err != nil || head.Head != versions || o.Head != versions {
 		r.t.Errorf("stored at version %d (%v), recorded at %d, want %d", head.Head, err, o.Head, versions)
 	}
+	r.evident(r.objects, o, versions)
 }
 
 // snooze is what a step comes to that has to wait.
+// evident checks that the object's evidence in a storage is whole and right: it has the receipts of
+// all versions, and all events up to the last of them, as the record has them.
+func (r *rig) evident(root *ocfl.Root, o registry.Object, versions int) {
+	r.t.Helper()
+	in, err := evidence.In(root, o.ID)
+	must(r.t, err)
+	files, err := in.List(r.t.Context())
+	must(r.t, err)
+	var recorded []string
+	for after := registry.AfterSeq(0); ; {
+		page, err := r.registry.PremisEvents(r.t.Context(), o.ID, after, 500)
+		must(r.t, err)
+		for _, e := range page.Rows {
+			recorded = append(recorded, e.Hash)
+		}
+		if after = page.Next; after == "" {
+			break
+		}
+	}
+	var receipts []int
+	report, err := in.Read(r.t.Context(), files, evidence.Reader{
+		Receipt: func(h receipt.Header) error { receipts = append(receipts, h.Version); return nil },
+		Event: func(e receipt.Event, hash string) error {
+			if e.Seq > int64(len(recorded)) || recorded[e.Seq-1] != hash {
+				r.t.Errorf("event %d of %s beside the bytes is not the recorded one", e.Seq, o.ID)
+			}
+			return nil
+		},
+	})
+	must(r.t, err)
+	if !report.Valid() || report.Unsigned > 0 || len(files.Foreign) > 0 || len(receipts) != versions {
+		r.t.Errorf("evidence of %s: receipts %v, want %d; %q are foreign; %+v", o.ID, receipts, versions, files.Foreign, report)
+	}
+}
+
 func waits(t testing.TB, it registry.WorkItem) {
 	t.Helper()
 	if it.Status != registry.Pending || it.Tries != 0 {
