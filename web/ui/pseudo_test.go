@@ -68,8 +68,10 @@ var english = []stillEnglish{
 	{"/api", regexp.MustCompile(``)},           // the specification, whose readers write programs
 	{"/help", regexp.MustCompile(`^Deposits`)}, // the glossary is the documentation's
 	// What a worker noted of a failure, also cut to its cause. The Registry keeps it as a text.
-	{"/", regexp.MustCompile(`(?i)no such file|404 for|again:|for …|src=x|alert\(1\)|^$`)},
+	{"/", regexp.MustCompile(`(?i)no such file|404 for|again:|the scanner is off|for …|src=x|alert\(1\)|^$`)},
 	{"/", regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{3}…$`)}, // an example of it, with the note as its title
+	// Why an act skips items: the state machine's words, which are no statements yet.
+	{"/items/act?", regexp.MustCompile(`^(a step of a process is not requeued|it is \S+ and cannot|past the point of no return)`)},
 	// Details of events, whose names are those of the data.
 	{"/", regexp.MustCompile(`^[a-z ]+: .*`)},
 	{"/items/", regexp.MustCompile(`^Failed to \S+: `)},           // a delivery, as a receiver's answers are told
