@@ -95,6 +95,15 @@ func (s scrape) set(d *prometheus.Desc, value float64, labels ...string) {
 	s <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 }
 
+// Unavailable tells that the database does not answer, without asking it.
+type Unavailable struct{}
+
+// Describe implements prometheus.Collector.
+func (Unavailable) Describe(ch chan<- *prometheus.Desc) { ch <- up }
+
+// Collect implements prometheus.Collector.
+func (Unavailable) Collect(ch chan<- prometheus.Metric) { scrape(ch).set(up, 0) }
+
 // Collect implements prometheus.Collector.
 func (c Collector) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)

@@ -119,8 +119,11 @@ type server struct {
 	pages    http.Handler // nil: none
 	health   health.Server
 	metrics  http.Handler
-	bodies   shares // bytes of request bodies, by token
-	waiting  shares // open long polls and streams, by token
+	// metricsAlone has the metrics of the process, and that the database does not answer.
+	metricsAlone http.Handler
+	scrapers     scrapers
+	bodies       shares // bytes of request bodies, by token
+	waiting      shares // open long polls and streams, by token
 	// specification is rendered on the first request: that takes longer than the rest of a start.
 	specification func() ([]byte, error)
 }
@@ -168,18 +171,8 @@ func New(o Options) (http.Handler, error) {
 	for _, root := range o.Objects {
 		collector.Volumes = append(collector.Volumes, state.Volume{Name: root.Name, Store: root.Store()})
 	}
-	s.metrics = metrics.Handler(collector)
+	s.metrics, s.metricsAlone = metrics.Handler(collector), metrics.Handler(state.Unavailable{})
 	return s.handler(), nil
-}
-
-// tellMetrics serves the metrics of the process, with those of the queue. They count items of all
-// collections.
-func (s *server) tellMetrics(w http.ResponseWriter, r *http.Request) {
-	if err := s.Permit(r.Context(), access.Metrics); err != nil {
-		s.Fail(w, r, err)
-		return
-	}
-	s.metrics.ServeHTTP(w, r)
 }
 
 // addOperations adds all operations of the API. limited is the Registry limited to what the caller
@@ -220,7 +213,7 @@ func (s *server) handler() http.Handler {
 		_, _ = w.Write(text) // a failure means that the client has disconnected
 	})
 	s.health.Routes(top)
-	top.Handle("GET /metrics", s.authenticated(http.HandlerFunc(s.tellMetrics)))
+	top.HandleFunc("GET /metrics", s.tellMetrics)
 	if s.signIn != nil {
 		s.signInRoutes(top)
 	}

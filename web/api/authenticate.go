@@ -44,12 +44,9 @@ func (s *server) authenticate(r *http.Request) (registry.Token, registry.Session
 		session, err := s.signIn.Session(r, isUse(r))
 		return session.Token(), session, err
 	}
-	if header == "" {
-		return registry.Token{}, registry.Session{}, unauthenticated("the request has no token; send Authorization: Bearer TOKEN, or sign in to the pages")
-	}
-	scheme, secret, _ := strings.Cut(header, " ")
-	if secret = strings.TrimSpace(secret); !strings.EqualFold(scheme, "Bearer") || secret == "" {
-		return registry.Token{}, registry.Session{}, unauthenticated("the Authorization header is malformed; send Authorization: Bearer TOKEN")
+	secret, err := bearer(header)
+	if err != nil {
+		return registry.Token{}, registry.Session{}, err
 	}
 	token, err := s.registry.TokenByHash(r.Context(), signin.Hash(secret))
 	switch {
@@ -59,6 +56,18 @@ func (s *server) authenticate(r *http.Request) (registry.Token, registry.Session
 		err = fmt.Errorf("check token: %w", err)
 	}
 	return token, registry.Session{}, err
+}
+
+// bearer returns the token in the header Authorization.
+func bearer(header string) (secret string, err error) {
+	if header == "" {
+		return "", unauthenticated("the request has no token; send Authorization: Bearer TOKEN, or sign in to the pages")
+	}
+	scheme, secret, _ := strings.Cut(header, " ")
+	if secret = strings.TrimSpace(secret); !strings.EqualFold(scheme, "Bearer") || secret == "" {
+		return "", unauthenticated("the Authorization header is malformed; send Authorization: Bearer TOKEN")
+	}
+	return secret, nil
 }
 
 // isUse reports whether a person asked for something. Browsers mark that over HTTPS and on localhost.
