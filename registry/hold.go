@@ -120,3 +120,17 @@ func (h Hold) CoversWorker(id string) bool {
 	rest, ok := strings.CutPrefix(process, h.Key+"-")
 	return ok && strings.Count(rest, "-") == 1 // host "node" is not host "node-2"
 }
+
+// Restored is the mark of a database that was restored from a backup. Its record may be older than
+// the storages: they may have objects and versions that it does not know, so it could give a second
+// name to one of them, or a version's number twice.
+type Restored struct {
+	BackupAt     time.Time `json:"backup_at"`              // the record is as it was then
+	RestoredAt   time.Time `json:"restored_at"`            //
+	From         string    `json:"from"`                   // the name of the backup
+	Held         bool      `json:"held,omitempty"`         // the first start has put its holds
+	ReconciledAt time.Time `json:"reconciled_at,omitzero"` // zero: record and storages were not compared yet
+}
+
+// Open reports whether record and storages are still to be compared.
+func (r Restored) Open() bool { return !r.BackupAt.IsZero() && r.ReconciledAt.IsZero() }
