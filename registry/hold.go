@@ -134,3 +134,9 @@ type Restored struct {
 
 // Open reports whether record and storages are still to be compared.
 func (r Restored) Open() bool { return !r.BackupAt.IsZero() && r.ReconciledAt.IsZero() }
+
+// RestoredStages returns the stages that a restored database holds at its first start: those that name
+// objects, write or delete versions, or write an object's history. The rest goes on.
+func RestoredStages() []Stage {
+	return []Stage{Process, Replicate, Record, Delete, Fixity, Restore}
+}

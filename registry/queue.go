@@ -114,9 +114,11 @@ type QueueStatus struct {
 	Accepting Accepting `json:"accepting"`
 	Paused    *Hold     `json:"paused,omitempty"` // the hold on everything, or on all deposits
 	Drain     *Drain    `json:"drain,omitempty"`  // while everything is paused
-	Running   int64     `json:"running"`
-	Holds     int       `json:"holds"`
-	Damaged   int64     `json:"damaged"` // stored files known to be damaged or missing in some storage
+	// Restored is the mark of a restored database whose record was not compared with the storages yet.
+	Restored *Restored `json:"restored,omitempty"`
+	Running  int64     `json:"running"`
+	Holds    int       `json:"holds"`
+	Damaged  int64     `json:"damaged"` // stored files known to be damaged or missing in some storage
 	// Strays is the failed search that found files in storages which belong to no object; "" if
 	// there is none.
 	Strays  string       `json:"strays,omitempty"`

@@ -67,6 +67,15 @@ const DefaultCollection = "default"
 // prepare reads the Registry's identifier, makes waiting items due again and makes sure that the default collection exists. alone
 // says that no worker of an earlier process is left: it then takes their items back at once.
 func (d *registryServer) prepare(ctx context.Context, log *slog.Logger, alone bool) error {
+	// First of all: with the first claim a step may begin that gives a second name to a stored object.
+	restored, err := d.registry.HoldRestored(ctx)
+	if err != nil {
+		return err
+	}
+	if restored.Open() {
+		log.WarnContext(ctx, "this Registry was restored from a backup, and its record was not compared with the storages since; what to do: docs/receipt.md, After a backup was restored",
+			"backup_at", restored.BackupAt, "restored_at", restored.RestoredAt, "backup", restored.From)
+	}
 	if alone {
 		lost, err := d.registry.Reclaim(ctx)
 		if err != nil {
@@ -80,7 +89,6 @@ func (d *registryServer) prepare(ctx context.Context, log *slog.Logger, alone bo
 	if err := d.registry.Reoffer(ctx); err != nil {
 		return err
 	}
-	var err error
 	if d.source, err = d.registry.Source(ctx); err != nil {
 		return err
 	}

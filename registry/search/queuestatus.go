@@ -29,6 +29,13 @@ func (s *Search) queueStatus(ctx context.Context) (q registry.QueueStatus, err e
 	if q.Accepting, err = s.work.Accepting(ctx); err != nil {
 		return q, err
 	}
+	restored, err := s.work.Restored(ctx)
+	if err != nil {
+		return q, err
+	}
+	if restored.Open() {
+		q.Restored = &restored
+	}
 	paused, holds, err := s.paused(ctx)
 	if err != nil {
 		return q, err

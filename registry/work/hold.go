@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -287,4 +288,53 @@ func (t *Tx) closeWindow(h registry.Hold) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// Restored returns the mark of a database that was restored from a backup, zero if it was not.
+func (e *Engine) Restored(ctx context.Context) (r registry.Restored, err error) {
+	return scanRestored(e.db.Read.QueryRowContext(ctx, selectRestored, sqldb.SettingRestored))
+}
+
+const selectRestored = `SELECT value FROM setting WHERE name = $1`
+
+func scanRestored(row sqldb.Scanner) (r registry.Restored, err error) {
+	var text string
+	err = row.Scan(&text)
+	if errors.Is(err, sql.ErrNoRows) {
+		return r, nil
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &r)
+	}
+	if err != nil {
+		return r, fmt.Errorf("read the mark of a restored database: %w", err)
+	}
+	return r, nil
+}
+
+// HoldRestored holds registry.RestoredStages if the database was restored and record and storages were
+// not compared yet. It does so once: who releases the holds decided it. It returns the mark.
+func (e *Engine) HoldRestored(ctx context.Context) (r registry.Restored, err error) {
+	err = e.Write(ctx, func(t *Tx) error {
+		if r, err = scanRestored(t.Row(selectRestored, sqldb.SettingRestored)); err != nil || !r.Open() || r.Held {
+			return err
+		}
+		const actor = "backup restore"
+		reason := "restored from a backup of " + r.BackupAt.UTC().Format(time.RFC3339) + ": the storages may be newer than the record; see docs/receipt.md"
+		for _, stage := range registry.RestoredStages() {
+			if err := t.addHold(registry.Hold{Scope: registry.HoldStage, Key: string(stage), Reason: reason, Actor: actor}); err != nil {
+				return err
+			}
+		}
+		r.Held = true
+		text, err := json.Marshal(r)
+		if err != nil {
+			return fmt.Errorf("encode the mark of a restored database: %w", err)
+		}
+		return t.Do(sqldb.PutRestored, sqldb.SettingRestored, string(text), r.From, actor, t.Now)
+	})
+	if err != nil {
+		return r, fmt.Errorf("hold what a restored database must not do: %w", err)
+	}
+	return r, nil
 }

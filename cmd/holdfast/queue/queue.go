@@ -105,6 +105,10 @@ func printQueue(a *cli.App, q registry.QueueStatus, versions string) error {
 	if versions != "" {
 		f.Add("workers", versions)
 	}
+	if r := q.Restored; r != nil {
+		f.Add("RESTORED", "from a backup of "+r.BackupAt.UTC().Format(time.RFC3339)+"; record and storages may differ.")
+		f.Add("", `What to do: docs/receipt.md, "After a backup was restored"`)
+	}
 	if q.Damaged > 0 {
 		f.Add("DAMAGED", terminal.Plural(q.Damaged, "stored file", "stored files")+"; see: holdfast item list action:fixity state:failed")
 	}
