@@ -1,0 +1,84 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// backupPath makes a backup and returns the path of its file.
+func (h *holdfast) backupPath(folder string) string {
+	h.t.Helper()
+	made := rows[struct {
+		Name string `json:"name"`
+	}](h, "backup", "make", folder, "--dir", h.dir)
+	return filepath.Join(folder, made[0].Name)
+}
+
+// TestBackup_DuringIngest: backups that are made while a batch is ingested, one of them just before
+// the process is killed, restore to a Registry whose history is whole and which holds what could name
+// an object twice, until an admin releases it.
+func TestBackup_DuringIngest(t *testing.T) {
+	t.Parallel()
+	h := up(t, fourSlots)
+	path := filepath.Join(t.TempDir(), "a.txt")
+	if err := os.WriteFile(path, []byte("alpha"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, code := h.submit(path)
+	if code != 0 || len(s.Jobs) != 1 {
+		t.Fatalf("exit=%d summary=%+v", code, s)
+	}
+	kept := s.Jobs[0].ObjectID
+	place := t.TempDir()
+	source := serveSlowly(t)
+	h.must(0, "submit", source.server+"/batch.checkm")
+	for deadline := time.Now().Add(patience); source.asked.Load() < slowFiles/2 && time.Now().Before(deadline); {
+		time.Sleep(5 * time.Millisecond)
+	}
+	taken := h.backupPath(place)
+	if err := h.signal(syscall.SIGKILL); err == nil {
+		t.Fatal("holdfast ended cleanly when it was killed")
+	}
+	offline := func(code int, args ...string) {
+		t.Helper()
+		if r := h.runIn("", args...); r.code != code { // it names the running one's folder by itself otherwise
+			t.Fatalf("%v ended with %d, want %d: %s", args, r.code, code, r.stderr)
+		}
+	}
+	offline(0, "backup", "verify", taken)
+
+	restored := filepath.Join(t.TempDir(), "restored")
+	offline(0, "backup", "restore", taken, "--dir", restored)
+	offline(8, "backup", "restore", taken, "--dir", restored)
+	if err := os.Rename(filepath.Join(h.dir, "storage"), filepath.Join(restored, "storage")); err != nil {
+		t.Fatal(err)
+	}
+	h.dir = restored
+	h.start()
+	says(t, "the log", h.log.String(), "restored from a backup", filepath.Base(taken))
+	says(t, "the queue", h.must(0, "queue", "status").stdout, "RESTORED", "accept")
+	holds := rows[registry.Hold](h, "hold", "list")
+	if len(holds) != len(registry.RestoredStages()) {
+		t.Errorf("%d holds, want one for each of %v", len(holds), registry.RestoredStages())
+	}
+	h.must(0, "object", "audit", "--all")
+	h.must(0, "object", "show", kept)
+	h.must(0, "submit", path, "--force") // it is accepted, and waits
+
+	for _, stage := range registry.RestoredStages() {
+		h.must(0, "hold", "remove", "--scope", "stage", "--key", string(stage))
+	}
+	h.stop()
+	h.start()
+	if holds := rows[registry.Hold](h, "hold", "list"); len(holds) != 0 {
+		t.Errorf("released holds came back: %v", holds)
+	}
+	says(t, "the queue after a restart", h.must(0, "queue", "status").stdout, "RESTORED")
+	h.must(0, "object", "verify", kept)
+	h.must(0, "object", "audit", "--all")
+}
