@@ -202,7 +202,7 @@ func (r *reading) verify(ctx context.Context, f File, verify func(io.Reader, rec
 	} else if err != nil {
 		return fmt.Errorf("read evidence: %w", err)
 	}
-	defer in.Close() //nolint:errcheck // only read from
+	defer in.Close()
 	// A function's error must end the reading, and not become a fault.
 	stop := func(err error) error {
 		if err != nil {

@@ -43,8 +43,10 @@ func sample(t testing.TB) []byte {
 	var m receipt.Manifest
 	var body bytes.Buffer
 	for _, f := range []receipt.File{
-		{Path: "producer/50% \"ü\"\\.txt", Size: 5, Digests: map[string]string{"sha512": "AA", "md5": "bb"}, Modified: at.AddDate(-82, 0, 0), Content: "v1/content/producer/a", MIMEType: "text/plain", Since: 1,
-			Format: &receipt.FileFormat{PUID: "x-fmt/111", Name: "Plain \"Text\" File", Registry: "v120", Warning: "by its name only"}},
+		{
+			Path: "producer/50% \"ü\"\\.txt", Size: 5, Digests: map[string]string{"sha512": "AA", "md5": "bb"}, Modified: at.AddDate(-82, 0, 0), Content: "v1/content/producer/a", MIMEType: "text/plain", Since: 1,
+			Format: &receipt.FileFormat{PUID: "x-fmt/111", Name: "Plain \"Text\" File", Registry: "v120", Warning: "by its name only"},
+		},
 		{Path: "producer/latin-\xe9\n", Size: 0, Digests: map[string]string{"sha512": "cc"}, Content: "v2/content/producer/b", Since: 2, Format: &receipt.FileFormat{PUID: "fmt/412", Name: "DOCX", Version: "2007 onwards"}},
 		{Path: "system/mrt-erc.txt", Size: 7, Digests: map[string]string{"sha512": "dd"}, Content: "v2/content/system/mrt-erc.txt"},
 	} {
