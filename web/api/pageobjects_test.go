@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast/holdfast/registry"
 )
@@ -98,9 +99,9 @@ func TestObjectPages_Acts(t *testing.T) {
 	b := newBench(t, withPages)
 	b.preserve(t, objectARK, map[string]string{"producer/a.txt": "alpha", "producer/b.txt": "beta"})
 	may := map[registry.Role]string{
-		registry.RoleViewer: "", registry.RoleDepositor: "restore", registry.RoleOperator: "verify check restore audit", registry.RoleAdmin: "verify check restore audit",
+		registry.RoleViewer: "", registry.RoleDepositor: "restore", registry.RoleOperator: "verify check restore audit", registry.RoleAdmin: "verify check restore audit terms",
 	}
-	acts := []string{"verify", "check", "restore", "audit"}
+	acts := []string{"verify", "check", "restore", "audit", "terms"}
 	button := regexp.MustCompile(`<button name="act" value="([a-z]+)"`)
 	same := []string{"Sec-Fetch-Site", "same-origin"}
 	form := func(act string) url.Values {
@@ -193,6 +194,37 @@ func TestObjectPages_Search(t *testing.T) {
 			if wanted := strings.Count(want, name); answer.StatusCode != http.StatusOK || has != wanted {
 				t.Errorf("%s: %d, %d of %s, want %d", query, answer.StatusCode, has, name, wanted)
 			}
+		}
+	}
+}
+
+// TestObjectPages_Embargo: during an embargo the pages say so, and offer the files to admins only.
+func TestObjectPages_Embargo(t *testing.T) {
+	b := newBench(t, withPages)
+	b.preserve(t, objectARK, map[string]string{"producer/a.txt": "alpha"})
+	until := b.now().Add(48 * time.Hour).UTC().Format(time.DateOnly)
+	_, err := b.as(t, registry.RoleAdmin).SetTerms(t.Context(), objectARK, registry.Terms{EmbargoUntil: until, EmbargoReason: "a letter"}, "because")
+	must(t, err)
+	for _, role := range []registry.Role{registry.RoleViewer, registry.RoleDepositor, registry.RoleOperator, registry.RoleAdmin} {
+		who, admin := newBrowser(t, b, role), role == registry.RoleAdmin
+		_, object := who.send(t, http.MethodGet, objectPath, nil)
+		_, file := who.send(t, http.MethodGet, pagePath("file", "producer/a.txt"), nil)
+		if !strings.Contains(object, "under embargo until") || !strings.Contains(object, until) || !strings.Contains(object, "a letter") {
+			t.Errorf("the %s is not told of the embargo:\n%s", role, object)
+		}
+		for page, offers := range map[string]bool{
+			"the object's": strings.Contains(object, "/export?") || strings.Contains(object, `value="restore"`),
+			"the file's":   strings.Contains(file, "/content?") || strings.Contains(file, "alpha"),
+		} {
+			if offers != admin {
+				t.Errorf("%s page offers the %s the content: %v", page, role, offers)
+			}
+		}
+		if !admin && !strings.Contains(file, "The file is under embargo until") {
+			t.Errorf("the file's page of the %s:\n%s", role, file)
+		}
+		if answer, text := who.send(t, http.MethodGet, pagePath("act", "restore"), nil); !admin && role != registry.RoleViewer && (answer.StatusCode == http.StatusOK || !strings.Contains(text, "under embargo until "+until)) {
+			t.Errorf("the %s is shown the form to restore it: %d", role, answer.StatusCode)
 		}
 	}
 }

@@ -46,7 +46,11 @@ const mostVerified = 20 << 30
 
 // actsOf returns the acts about an object that the viewer can ask.
 func (p pages) actsOf(r *http.Request, o registry.Object) (acts []string) {
+	_, kept := p.Embargoed(r.Context(), o)
 	for _, act := range []string{actVerify, actCheck, actRestore, actAudit, actTerms} {
+		if kept && act == actRestore {
+			continue
+		}
 		if p.May(r.Context(), operations[act]) && (o.Gone == "" || act == actAudit) && (act != actVerify || toRead(o) <= mostVerified) {
 			acts = append(acts, act)
 		}
@@ -118,6 +122,9 @@ func (p pages) canAct(r *http.Request, o registry.Object, act string) error {
 		return nil
 	case o.Gone != "":
 		return page.Refused("the object was deleted: %s", o.Deletion.Text())
+	}
+	if _, kept := p.Embargoed(r.Context(), o); kept && act == actRestore {
+		return page.Refused("its files are under embargo until %s", o.Terms.EmbargoUntil)
 	}
 	return page.Refused("the object is too large to be read while somebody waits; check it in the queue, or use `holdfast object verify`")
 }

@@ -32,6 +32,7 @@ type filePage struct {
 	Text     string // the beginning of a text
 	Cut      bool   // the text goes on
 	Unread   string // why a text is not shown
+	Kept     bool   // an embargo keeps it from the viewer
 }
 
 // file shows a file: what is recorded of it, and a preview. An image is an element of the page; a
@@ -44,8 +45,9 @@ func (p pages) file(r *http.Request, o registry.Object, v registry.ObjectVersion
 	}
 	folder := name[:strings.LastIndexByte(name, '/')+1]
 	out := filePage{Object: o, Version: v.Version, File: f, Name: path.Base(name), Folder: folder, Crumbs: crumbsOf(folder)}
+	_, out.Kept = p.Embargoed(ctx, o)
 	switch image := isImage(f.MIMEType); {
-	case o.Gone != "" || !p.May(ctx, "object-content"):
+	case out.Kept, o.Gone != "" || !p.May(ctx, "object-content"):
 	case image:
 		out.Image, out.TooLarge = f.SizeBytes <= imagePreview, f.SizeBytes > imagePreview
 	case isText(f.MIMEType) && f.SizeBytes > 0:

@@ -163,6 +163,8 @@ type objectPage struct {
 	// MoreEvents reports whether there are more events than Events.
 	MoreEvents bool
 	Acts       []string            // that the viewer can ask
+	Embargoed  bool                // an embargo keeps the files from others than admins
+	Kept       bool                // and from the viewer
 	Update     bool                // the viewer can deposit a new version
 	Decisions  []registry.Decision // about its deletion, that the caller can make
 	Own        bool                // the viewer requested its deletion
@@ -223,6 +225,7 @@ func (p pages) object(r *http.Request) (page.Page, error) {
 		return p.file(r, o, v, name)
 	}
 	out := objectPage{Object: o, Version: v, Folder: query.Get("folder"), After: query.Get("after"), Decisions: p.decisions(r, o), Own: p.asks(r, o)}
+	out.Embargoed, out.Kept = p.Embargoed(r.Context(), o)
 	if err := p.listFolder(r, &out); err != nil {
 		return page.Page{}, err
 	}

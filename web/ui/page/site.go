@@ -190,6 +190,13 @@ func (s *Site) now() time.Time {
 	return s.Now()
 }
 
+// Embargoed reports whether an embargo keeps an object's files from others than admins, and whether it
+// keeps them from the viewer.
+func (s *Site) Embargoed(ctx context.Context, o registry.Object) (embargoed, kept bool) {
+	embargoed = o.Terms.Embargoed(s.now())
+	return embargoed, embargoed && s.Caller(ctx).Role != registry.RoleAdmin
+}
+
 // ServeHTTP answers requests for all pages. The caller must decide who may see them.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	withSecurityHeaders(s.mux).ServeHTTP(w, r)
