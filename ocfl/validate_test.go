@@ -471,3 +471,36 @@ func TestVerifyFindsEveryFlippedBit(t *testing.T) {
 		t.Errorf("verify = %+v, %v, want a valid object", report, err)
 	}
 }
+
+// TestValidate_Evidence: the evidence that each object of ours has is nothing to warn of; another
+// extension that is not registered is.
+func TestValidate_Evidence(t *testing.T) {
+	store := storagetest.NewMemory()
+	root, err := ocfl.OpenRoot(t.Context(), store, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder, err := root.ObjectKey("id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{ocfl.EvidenceFolder + "/v1.receipt.jsonl": false, "extensions/other/file": true} {
+		if _, err := storage.Put(t.Context(), store, folder+"/"+name, nil); err != nil {
+			t.Fatal(err)
+		}
+		report, err := ocfl.Validate(t.Context(), store, folder, ocfl.ValidateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := store.Delete(t.Context(), folder+"/"+name); err != nil {
+			t.Fatal(err)
+		}
+		warned := false
+		for _, f := range report.Faults {
+			warned = warned || f.Code == "W013"
+		}
+		if warned != want {
+			t.Errorf("%s: warned %v, want %v: %v", name, warned, want, report.Faults)
+		}
+	}
+}

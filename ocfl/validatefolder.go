@@ -95,7 +95,7 @@ func (v *validator) checkExtension(n node, rest string) {
 	switch {
 	case !below && n.kind == fileNode:
 		v.fault("E067", n.path, "a file among the folders of extensions")
-	case !registeredExtension(name):
+	case !registeredExtension(name) && extensionsFolder+"/"+name != EvidenceFolder: // each object of ours has it
 		v.fault("W013", extensionsFolder+"/"+name, "not a registered extension")
 	}
 }
