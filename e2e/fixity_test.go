@@ -136,7 +136,7 @@ func TestFixity_StorageLost(t *testing.T) {
 	start := exec.Command(binary, "up", "--dir", h.dir, "--listen", "127.0.0.1:0")
 	start.Env = h.environment()
 	refused := h.finish(start)
-	says(t, "the start", refused.stderr, `storage "second"`, second, "mount its volume", "holdfast storage init")
+	says(t, "the start", refused.stderr, `storage "second"`, second, "mount the right volume", "holdfast storage init")
 	if files, err := os.ReadDir(second); err != nil || len(files) > 0 {
 		t.Fatalf("%v, %v is where nothing was mounted", files, err)
 	}

@@ -85,6 +85,9 @@ func wrongly(t *testing.T, cmd *cobra.Command, path []string) {
 	if slices.Contains([]string{"up", "registry", "worker", "broker", "doctor", "config", "version", "setup", "bench"}, path[0]) {
 		return // they need more settings, or succeed
 	}
+	if strings.Join(path, " ") == "backup make" {
+		return // a backup holds all settings in force, so it reads them all
+	}
 	for name, args := range map[string][]string{"without a service": right, "no such thing": bad} {
 		if r := run(name, args...); r.Code == exit.OK || r.Code == exit.Failed || r.Out != "" || !strings.HasPrefix(r.Err, "holdfast: ") || !advises(r.Err) {
 			t.Errorf("%s: code %d, printed %q and %q", name, r.Code, r.Out, r.Err)

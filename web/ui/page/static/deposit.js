@@ -81,8 +81,9 @@
 		const text = (name) => form.elements[name].value.trim();
 		const many = (name, by) => text(name).split(by).map((s) => s.trim()).filter(Boolean);
 		const request = { collection: text("collection"), title: text("title"), creator: text("creator"), date: text("date"), ark: text("ark"), type: text("type") };
-		const terms = { embargo_until: text("embargo_until"), embargo_reason: text("embargo_reason"), preservation_level: text("preservation_level") };
-		if (form.elements.rights) terms.rights = JSON.parse(form.elements.rights.value);
+		const terms = { embargo_until: text("embargo_until"), embargo_reason: text("embargo_reason") };
+		if (form.elements.preservation_level) terms.preservation_level = text("preservation_level"); // of a deposit that is corrected
+		if (form.elements.rights) terms.rights = JSON.parse(text("rights"));
 		if (Object.values(terms).some(Boolean)) request.terms = terms;
 		request.local_ids = many("local_ids", /[\n;]/);
 		request.notify = many("notify", /[\s;,]+/);
