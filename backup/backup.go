@@ -40,6 +40,9 @@ type Made struct {
 // volume. A killed Make leaves the folder; the next one empties it.
 const CopyFolder = ".backup"
 
+// ofKeys stands in the names of backups without a database, in the place of the Registry's name.
+const ofKeys = "keys"
+
 // Make makes a backup, reads it back from its place, and checks it wholly. Then it removes older ones
 // that are not to be kept, and never before. SQLite is copied while others write to it; of PostgreSQL
 // only keys and settings are saved. A backup that was written and not found right is left where it is,
@@ -55,7 +58,7 @@ func Make(ctx context.Context, o Options) (made Made, outcome error) {
 	}
 	defer func() { outcome = errors.Join(outcome, to.close()) }()
 	made.Manifest = Manifest{Format: Format, Version: o.Version, At: time.Now().UTC()}
-	of := "keys"
+	of := ofKeys
 	var members []content
 	if path, ok := strings.CutPrefix(o.Database, "sqlite:"); ok {
 		if _, err := os.Stat(path); err != nil {
@@ -207,4 +210,21 @@ func List(ctx context.Context, where string) (all []File, err error) {
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
 	return p.list(ctx)
+}
+
+// Newest returns the newest backup in a place of the Registry with this name; ok is false if there is
+// none. Of a Registry on PostgreSQL, whose backups have only keys and settings, it is the newest of
+// those.
+func Newest(ctx context.Context, where, database, source string) (newest File, ok bool, err error) {
+	of := ofKeys
+	if strings.HasPrefix(database, "sqlite:") {
+		of = shortName(source)
+	}
+	all, err := List(ctx, where)
+	for _, f := range all {
+		if f.Of == of {
+			newest, ok = f, true
+		}
+	}
+	return newest, ok, err
 }

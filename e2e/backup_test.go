@@ -3,6 +3,8 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -81,4 +83,41 @@ func TestBackup_DuringIngest(t *testing.T) {
 	says(t, "the queue after a restart", h.must(0, "queue", "status").stdout, "RESTORED")
 	h.must(0, "object", "verify", kept)
 	h.must(0, "object", "audit", "--all")
+}
+
+// TestBackup_ByItself: with a place for backups, up makes one when the newest is too old, and keeps
+// those that its rule keeps.
+func TestBackup_ByItself(t *testing.T) {
+	t.Parallel()
+	place := t.TempDir()
+	names := func() (all []string) {
+		found, err := os.ReadDir(place)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range found {
+			all = append(all, f.Name())
+		}
+		return all
+	}
+	h := up(t, "HOLDFAST_BACKUP_TO="+place, "HOLDFAST_BACKUP_EVERY=1h")
+	for deadline := time.Now().Add(patience); !strings.Contains(h.log.String(), "backup made and verified"); {
+		if time.Now().After(deadline) {
+			t.Fatalf("no backup was made: %v", names())
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	first := names()
+	if len(first) != 1 {
+		t.Fatalf("backups %v", first)
+	}
+	if r := h.runIn("", "backup", "verify", filepath.Join(place, first[0])); r.code != 0 {
+		t.Errorf("verify ended with %d: %s", r.code, r.stderr)
+	}
+	h.stop()
+	h.start()
+	h.must(0, "submit", "--wait", filepath.Join(place, first[0])) // anything, after the look at the start
+	if again := names(); !slices.Equal(first, again) {
+		t.Errorf("after another start within the hour: %v, before %v", again, first)
+	}
 }

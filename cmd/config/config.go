@@ -12,6 +12,8 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/holdfast/holdfast/backup"
+
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/gate"
 	"github.com/holdfast/holdfast/noid"
@@ -139,6 +141,10 @@ type Config struct {
 	ClamdAddr    string `envconfig:"CLAMD_ADDR" subject:"Virus scans and formats" for:"up scan process" want:"host:port or the path of a socket of clamd" desc:"clamd, for collections with virus scans (docs/operating.md#virus-scans-and-formats)." otherwise:"jobs to be scanned fail"`
 	SiegfriedURL string `envconfig:"SIEGFRIED_URL" for:"up process" want:"an http or https address" desc:"siegfried (sf -serve), such as http://sf:5138." otherwise:"formats are known by media type only"`
 
+	BackupTo    string      `envconfig:"BACKUP_TO" subject:"Backups" for:"up" want:"an existing folder on another disk, or s3://bucket/prefix?..." desc:"Back up the database, keys and settings there (docs/operating.md#back-up-and-restore). A backup has keys in it." otherwise:"no backups are made by themselves"`
+	BackupEvery Duration    `envconfig:"BACKUP_EVERY" for:"up" want:"a duration above 0, such as 24h" desc:"How old the newest backup may get before another one is made."`
+	BackupKeep  backup.Keep `envconfig:"BACKUP_KEEP" for:"up" want:"days and weeks, such as 7d8w" desc:"Which backups stay: the newest of each of so many days and weeks that have one."`
+
 	SecretKey  string `envconfig:"SECRET_KEY" subject:"Keys" secret:"true" for:"registry up fetching notify deliver" want:"random text of 32 characters or more (openssl rand -base64 32); older ones after it, separated by commas" desc:"Encrypts stored credentials. The first of several keys encrypts; all of them decrypt." otherwise:"with up: secret.key in its folder"`
 	ReceiptKey string `envconfig:"RECEIPT_KEY" secret:"true" for:"registry up" want:"the base64 of 32 random bytes that signs receipts (openssl rand -base64 32)" desc:"Signs deposit receipts. The same for all Registries. A new key replaces the old one at once; earlier receipts stay valid." otherwise:"with up: receipt.key in its folder"`
 }
@@ -194,6 +200,7 @@ func Default() Config {
 		UnpackEntries: unpack.DefaultEntries, UnpackBytes: unpack.DefaultBytes, UnpackRatio: unpack.DefaultRatio,
 		UnpackWindow: unpack.DefaultWindow, JudgeMemory: gate.DefaultMemory, UnpackMemory: gate.DefaultMemory,
 		FixityDays: defaultFixityDays, FixityBytes: defaultFixityBytes, UploadDays: defaultUploadDays, RestoreDays: defaultRestoreDays,
+		BackupEvery: Duration(24 * time.Hour), BackupKeep: backup.DefaultKeep(),
 		MailDigest: Rhythm{Every: 24 * time.Hour, Offset: defaultDigest}, MailTokenDaily: defaultTokenDaily,
 		NAAN: defaultNAAN, NOIDTemplate: defaultNOIDTemplate,
 	}

@@ -2,12 +2,17 @@ package node
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/holdfast/holdfast/backup"
+	"github.com/holdfast/holdfast/periodic"
 )
 
 // BackupSource says what belongs to a backup.
@@ -60,4 +65,47 @@ func (s BackupSource) own(name string) ([]byte, error) {
 		return nil, nil
 	}
 	return bytes.TrimSpace(text), err
+}
+
+// BackupPlan says where and how often a Registry is backed up.
+type BackupPlan struct {
+	To    string // the place; "": nothing is backed up
+	Every time.Duration
+	Keep  backup.Keep
+	BackupSource
+}
+
+// backupLook is the interval of checks whether a backup is due. It is short beside any time between
+// two backups, so that one that failed is soon tried again.
+const backupLook = 10 * time.Minute
+
+// runBackups makes a backup when the newest of this Registry in the place is older than it may be.
+func (n *Node) runBackups(p BackupPlan, source string) {
+	if p.To == "" {
+		return
+	}
+	n.run(periodic.Job{
+		Do: func(ctx context.Context) error { return p.makeDue(ctx, n.Log, source) }, Every: min(backupLook, p.Every), Log: n.Log,
+		Fails: "making a backup failed: there is no newer one than before; will retry", Works: "backups are made again",
+	}.Run)
+}
+
+func (p BackupPlan) makeDue(ctx context.Context, log *slog.Logger, source string) error {
+	newest, ok, err := backup.Newest(ctx, p.To, p.Database, source)
+	if err != nil {
+		return fmt.Errorf("list the backups: %w", err)
+	}
+	if ok && time.Since(newest.At) < p.Every {
+		return nil
+	}
+	o, err := p.Options(p.To, p.Keep)
+	if err != nil {
+		return err
+	}
+	made, err := backup.Make(ctx, o)
+	if err != nil {
+		return err
+	}
+	log.InfoContext(ctx, "backup made and verified", "name", made.Name, "size_bytes", made.Size, "removed", len(made.Removed))
+	return nil
 }

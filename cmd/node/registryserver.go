@@ -59,6 +59,7 @@ type registryServer struct {
 	guard    source.Guard  // checks the addresses of webhooks
 	web      Web           // TLS, sessions and sign-in
 	topics   forward.Queue // carries events for topics; nil: the nsqds of the wake-ups
+	backups  BackupPlan
 }
 
 // DefaultCollection is the collection of submissions that name none.
@@ -157,6 +158,7 @@ func (n *Node) runRegistry(ctx context.Context, d *registryServer, l net.Listene
 		Do: (&checkpoint.Checkpointer{Registry: d.registry, Objects: d.objects}).Make, Every: checkpointEvery, Log: n.Log,
 		Fails: "writing a checkpoint failed; holdfast object audit --all has the details", Works: "writing checkpoints works again",
 	}.Run)
+	n.runBackups(d.backups, d.source)
 	n.run((&staging.Sweeper{Registry: d.registry, Staging: d.staging, Log: n.Log}).Run)
 	n.serve(l, handler)
 	return nil

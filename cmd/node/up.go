@@ -43,6 +43,7 @@ type UpOptions struct {
 	SecretKey string
 	// ReceiptKey signs receipts; nil: the folder's own key, made at the first start.
 	ReceiptKey *receipt.Key
+	Backups    BackupPlan
 }
 
 // Up opens or makes the folder and runs everything in it: Registry, broker, workers, API and pages.
@@ -81,7 +82,7 @@ func (n *Node) up(ctx context.Context, o UpOptions) error {
 	}
 	server := &registryServer{
 		template: o.Template, prefix: o.TopicPrefix, lease: o.longestLease(), recheck: o.FixityEvery, uploads: o.UploadKeep, limits: o.Uploads, mails: o.Mail.Limits, digest: o.Mail.Digest, unpack: o.Unpack, tempDir: o.TempDir, gate: o.gate(), keys: o.Sources.Keys,
-		guard: source.Guard{Allow: o.Sources.Allow}, web: o.Web,
+		guard: source.Guard{Allow: o.Sources.Allow}, web: o.Web, backups: o.Backups,
 	}
 	if server.topics, err = n.topics(ctx, o.NSQ); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package role
 
 import (
+	"context"
 	"time"
 
 	"github.com/holdfast/holdfast/cmd/config"
@@ -102,4 +103,18 @@ func storages(c config.Config) (all []node.Storage) {
 
 func nsq(c config.Config) node.NSQ {
 	return node.NSQ{Addrs: c.NSQDAddrs, LookupAddrs: c.NSQLookupdAddrs, AuthSecret: c.NSQAuthSecret}
+}
+
+// backups returns the plan of the backups of `up`. The settings that they save are read only if there
+// is one: reading them may ask Parameter Store.
+func backups(ctx context.Context, a *cli.App, c config.Config, database, dir string) (node.BackupPlan, error) {
+	p := node.BackupPlan{To: c.BackupTo, Every: time.Duration(c.BackupEvery), Keep: c.BackupKeep}
+	if p.To == "" {
+		return p, nil
+	}
+	settings, _, err := config.InForce(ctx, config.Default())
+	p.BackupSource = node.BackupSource{
+		Database: database, Dir: dir, SecretKey: c.SecretKey, ReceiptKey: c.ReceiptKey, Settings: config.Saved(settings), Version: a.Version,
+	}
+	return p, err
 }

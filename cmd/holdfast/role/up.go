@@ -1,12 +1,16 @@
 package role
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/holdfast/holdfast/backup"
 
 	"github.com/spf13/cobra"
 
@@ -59,11 +63,15 @@ func runUp(ctx context.Context, a *cli.App, dir, listen, paused string) error {
 		return exit.Usagef("HOLDFAST_STORAGE_URL: up has its own storage, %s, in the folder of --dir; name the other one"+
 			" another name, as in second=s3://BUCKET/PREFIX, and name it in the collections that are to use it, or leave the variable out", registry.DefaultStorage)
 	}
+	plan, err := backups(ctx, a, c, cmp.Or(c.DatabaseURL, "sqlite:"+filepath.Join(dir, backup.DatabaseName)), dir)
+	if err != nil {
+		return err
+	}
 	begun := time.Now()
 	c.Listen = listen
 	common := common(a, c)
 	warnUnknown(ctx, common.Log, c)
-	n, err := node.Up(ctx, node.UpOptions{Common: common, Work: work(a, c, template), Web: web(c), Dir: dir, Paused: paused, Storages: storages(c), NSQ: nsq(c), Database: c.DatabaseURL, SecretKey: c.SecretKey, ReceiptKey: receipts})
+	n, err := node.Up(ctx, node.UpOptions{Backups: plan, Common: common, Work: work(a, c, template), Web: web(c), Dir: dir, Paused: paused, Storages: storages(c), NSQ: nsq(c), Database: c.DatabaseURL, SecretKey: c.SecretKey, ReceiptKey: receipts})
 	if err != nil {
 		return fmt.Errorf("start on %s: %w", dir, err)
 	}
