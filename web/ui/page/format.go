@@ -22,7 +22,7 @@ func (v *view) funcs() template.FuncMap {
 		"bytes": v.bytes, "count": v.count, "exactBytes": v.exactBytes,
 		"moment": v.moment, "minute": v.minute, "clock": v.clock, "span": v.span, "stamp": stamp, "ago": v.ago, "since": v.since, "inZone": v.inZone, "stateText": v.stateText,
 		"because": v.because, "becauseText": v.becauseText, "helps": v.helps, "remedy": v.remedy, "consequences": v.consequences, "standing": v.standing, "standingText": v.standingText, "measured": v.measured, "measure": v.measure,
-		"tone": graphview.Tone, "mark": graphview.Mark, "short": short, "capital": capital, "sentence": lang.Sentence, "refusal": v.texts.Refusal, "details": details, "said": v.said, "saidSentence": v.saidSentence, "fault": v.fault, "part": percent,
+		"tone": graphview.Tone, "mark": graphview.Mark, "short": short, "capital": capital, "sentence": lang.Sentence, "refused": v.refused, "details": details, "said": v.said, "fault": v.fault, "part": percent,
 		"label": v.label, "method": v.method, "add": func(a, b int) int { return a + b },
 		"objectURL": ObjectURL, "contentURL": ContentURL, "itemURL": ItemURL, "graphURL": GraphURL, "aroundURL": AroundURL,
 	}

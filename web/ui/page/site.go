@@ -80,6 +80,7 @@ func New(o Options) (*Site, error) {
 	s.Serve("GET /static/", s.assets.ServeHTTP)
 	s.Serve("POST /preferences", s.setPreferences)
 	s.Serve("GET /live", s.stream)
+	s.Serve("POST /words", s.word)
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { s.Fail(w, r, registry.ErrNotFound) })
 	return s, nil
 }

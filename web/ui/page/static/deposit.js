@@ -54,6 +54,19 @@
 	class Refused extends Error {
 		constructor(status, problem) { super(problem.detail || String(status)); this.status = status; this.problem = problem; }
 	}
+	const asJSON = { "Content-Type": "application/json" };
+	const listed = 200; // faults
+	// wordsOf returns what a problem says in the page's language, as HTML of the server; null if the server does not answer.
+	const wordsOf = async (problem) => {
+		const body = JSON.stringify({ ...problem, errors: (problem.errors || []).slice(0, listed) });
+		try {
+			const answer = await fetch("/words", { method: "POST", body, headers: asJSON, credentials: "same-origin" });
+			return answer.ok ? await answer.json() : null;
+		} catch { return null; }
+	};
+	const nodes = (html) => document.createRange().createContextualFragment(html);
+	// detailOf is the sentence of a problem, as a node or as a text.
+	const detailOf = (problem, words) => words && words.detail ? nodes(words.detail) : problem.detail || "";
 	const pause = (ms) => new Promise((done) => { setTimeout(done, ms); addEventListener("online", done, { once: true }); });
 	const call = async (p, method, path, body, headers = {}) => {
 		for (let wait = 500; ; wait = Math.min(2 * wait, 10000)) {
@@ -68,13 +81,11 @@
 			}
 			if (answer.ok) return answer.status === 204 ? null : answer.json();
 			const problem = await answer.json().catch(() => ({ detail: answer.statusText }));
-			if (answer.status === 401) problem.detail = say.signin;
 			if (problem.code !== "judging" && ![502, 503, 504].includes(answer.status) || problem.code === "not-accepting") throw new Refused(answer.status, problem);
-			show(p, p.state, problem.code === "judging" ? "" : problem.detail);
+			show(p, p.state, problem.code === "judging" ? "" : detailOf(problem, await wordsOf(problem)));
 			await pause(problem.code === "judging" ? 1000 : wait);
 		}
 	};
-	const asJSON = { "Content-Type": "application/json" };
 
 	// --- The fields. ---
 	const requestOf = () => {
@@ -130,7 +141,7 @@
 		b.addEventListener("click", act);
 		return b;
 	};
-	// show shows a payload's state. The note's place is always there, so that nothing jumps.
+	// show shows a payload's state, and a note, which is a text or a node. The note's place is always there, so that nothing jumps.
 	const show = (p, state, note = "") => {
 		const before = p.state;
 		p.state = state;
@@ -138,7 +149,7 @@
 		p.chip.className = `state ${tone}`;
 		const text = `${mark} ${say[state === "unusable" ? "refused" : state]}`;
 		if (p.chip.textContent !== text) p.chip.textContent = text;
-		p.note.textContent = note;
+		p.note.replaceChildren(note);
 		if (before === state && p.acts.childNodes.length) return;
 		p.acts.replaceChildren();
 		if (state === "sending") p.acts.append(button(say.pause, () => { p.upload.abort(); show(p, "paused", far(p)); }));
@@ -175,8 +186,8 @@
 		sum();
 	};
 
-	// faults lists what is wrong: of a problem, or of a report of a check.
-	const faults = (p, found, count) => {
+	// faults lists what is wrong: of a problem or a report of a check, with its words (null: the server gave none); or what the page found.
+	const faults = (p, found, count, words) => {
 		p.faults.replaceChildren();
 		if (!found.length) return;
 		const table = element("table", "cards");
@@ -184,7 +195,7 @@
 		const columns = [say.place, say.rule, say.what, say.fix, say.who];
 		for (const c of columns) { const th = element("th", "", c); th.scope = "col"; head.append(th); }
 		const body = table.createTBody();
-		for (const f of found.slice(0, 200)) {
+		for (const [at, f] of found.slice(0, listed).entries()) {
 			const place = f.location || (f.source && f.file ? `${f.file} (${f.source})` : f.file || f.source || "");
 			const field = (f.location || "").startsWith("body.") && form.elements[f.location.slice(5).replace(/\[.*/, "")];
 			if (field && field.labels) field.setAttribute("aria-invalid", "true");
@@ -192,24 +203,28 @@
 			const what = [f.message, f.expected && `${say.expected}: ${f.expected}`, f.found && `${say.found}: ${f.found}`].filter(Boolean).join("; ");
 			const who = f.severity === "warning" ? say.warning : f.unreachable ? say.system : say.content;
 			const r = body.insertRow();
-			[line, f.rule || "", what, f.fix || "", who].forEach((text, i) => { const td = r.insertCell(); td.textContent = text; td.dataset.label = columns[i]; if (i === 2 || i === 3) td.lang = "en"; }); // in the API's words
+			const said = words && words.faults[at];
+			[line, f.rule || "", said ? nodes(said.wrong) : what, said ? nodes(said.fix) : f.fix || "", who].forEach((text, i) => { const td = r.insertCell(); td.append(text); td.dataset.label = columns[i]; if (words === null && (i === 2 || i === 3)) td.lang = "en"; });
 		}
 		const wide = element("div", "wide");
 		wide.tabIndex = 0;
 		wide.append(table);
 		p.faults.append(wide);
-		if (count > Math.min(found.length, 200)) p.faults.append(element("p", "note", `${count - Math.min(found.length, 200)} ${say.more}`));
+		if (count > Math.min(found.length, listed)) p.faults.append(element("p", "note", `${count - Math.min(found.length, listed)} ${say.more}`));
 	};
-	const refuse = (p, err) => {
+	const refuse = async (p, err) => {
 		if (p.gone) return;
 		if (!(err instanceof Refused)) { show(p, "failed", String(err.message || err)); return; }
 		const system = err.status >= 500 || err.status === 401 || err.status === 429;
-		show(p, system ? "failed" : "refused", err.problem.detail || "");
-		faults(p, err.problem.errors || [], err.problem.errors_total || 0);
+		const words = await wordsOf(err.problem);
+		if (p.gone) return;
+		show(p, system ? "failed" : "refused", err.status === 401 ? say.signin : detailOf(err.problem, words));
+		faults(p, err.problem.errors || [], err.problem.errors_total || 0, words);
 	};
 	// judge shows a report. It returns whether to go on.
-	const judge = (p, report) => {
-		faults(p, report.faults || [], report.errors + report.warnings);
+	const judge = async (p, report) => {
+		const found = report.faults || [];
+		faults(p, found, report.errors + report.warnings, found.length ? await wordsOf({ errors: found }) : undefined);
 		if (!report.accepted) { show(p, report.unreachable === report.errors ? "failed" : "refused"); return false; }
 		if (report.rows_refused && !p.decided) { show(p, "decide", `${report.rows_refused} / ${report.rows} ${say.rows}`); return false; }
 		return true;
@@ -242,7 +257,10 @@
 				if (fields) report.faults = [...fields.problem.errors, ...(report.faults || [])];
 				if (fields) report.errors += fields.problem.errors.length;
 				if (fields) report.accepted = false;
-				if (!judge(p, report)) { if (fields) p.note.textContent = fields.problem.detail || ""; return; }
+				if (!await judge(p, report)) {
+					if (fields) p.note.replaceChildren(detailOf(fields.problem, await wordsOf(fields.problem)));
+					return;
+				}
 				p.judged = true;
 			} else if (fields) throw fields;
 			await find(p);
@@ -253,7 +271,7 @@
 		show(p, "judging");
 		if (!p.judged && !p.decided) {
 			query.set("upload_id", p.id);
-			if (!judge(p, await call(p, "POST", `${form.dataset.check}?${query}`))) return;
+			if (!await judge(p, await call(p, "POST", `${form.dataset.check}?${query}`))) return;
 		}
 		let answer;
 		try {
@@ -296,7 +314,6 @@
 			const status = answer ? answer.getStatus() : 0;
 			let problem = { detail: err.message };
 			try { problem = JSON.parse(answer.getBody()); } catch { /* it is no problem document */ }
-			if (status === 401) problem.detail = say.signin;
 			return new Refused(status || 503, problem);
 		};
 		show(p, "sending", p.from ? `${say.from} ${bytes(p.from)}` : "");
