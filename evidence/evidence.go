@@ -106,16 +106,39 @@ func (o Object) List(ctx context.Context) (files Files, err error) {
 		}
 		name := strings.TrimPrefix(info.Key, prefix)
 		switch f, ok := Parse(name); {
-		case !ok && len(files.Foreign) < mostFaults:
+		case ok:
+			files.add(f)
+		case len(files.Foreign) < mostFaults:
 			files.Foreign = append(files.Foreign, name)
-		case !ok:
-		case f.Version > 0:
-			files.Receipts = append(files.Receipts, f.Version)
-		default:
-			files.Segments = append(files.Segments, f)
 		}
 	}
 	slices.Sort(files.Receipts)
-	slices.SortFunc(files.Segments, func(a, b File) int { return cmp.Or(cmp.Compare(a.First, b.First), cmp.Compare(b.Last, a.Last)) })
+	slices.SortFunc(files.Segments, compare)
 	return files, nil
+}
+
+// compare orders receipts by version, then segments by their first event, longer ones first.
+func compare(a, b File) int {
+	if a.Version > 0 && b.Version > 0 {
+		return cmp.Compare(a.Version, b.Version)
+	}
+	return cmp.Or(-cmp.Compare(a.Version, b.Version), cmp.Compare(a.First, b.First), cmp.Compare(b.Last, a.Last))
+}
+
+// add adds a file behind the others.
+func (f *Files) add(file File) {
+	if file.Version > 0 {
+		f.Receipts = append(f.Receipts, file.Version)
+	} else {
+		f.Segments = append(f.Segments, file)
+	}
+}
+
+// all returns all files of evidence.
+func (f Files) all() []File {
+	out := make([]File, 0, len(f.Receipts)+len(f.Segments))
+	for _, version := range f.Receipts {
+		out = append(out, File{Version: version})
+	}
+	return append(out, f.Segments...)
 }

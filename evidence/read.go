@@ -21,6 +21,9 @@ import (
 type Reader struct {
 	// Keys are the trusted keys. Without any, evidence is only compared with itself.
 	Keys []receipt.PublicKey
+	// Head is called with the first line of each receipt and its signature, as they are, before
+	// Receipt.
+	Head func(version int, head string, signature []byte) error
 	// Receipt is called with the header of each receipt, by version. The events before those of the
 	// receipt, as far as there are any, were read by then.
 	Receipt func(receipt.Header) error
@@ -75,8 +78,9 @@ func (r *Report) add(file string, f receipt.Fault) {
 type reading struct {
 	Reader
 	*Report
-	object Object
-	files  Files
+	id    string // of the object; "": not known yet
+	files Files
+	open  func(context.Context, File) (io.ReadCloser, error)
 }
 
 // Read reads all evidence of an object: the receipts in the order of their versions, and the
@@ -84,7 +88,17 @@ type reading struct {
 // events form one chain. It does not read a segment whose events it has from other files. Its error
 // is that of the store, of ctx or of a function of r; everything else is a fault in the report.
 func (o Object) Read(ctx context.Context, files Files, r Reader) (*Report, error) {
-	in := &reading{Reader: r, Report: &Report{Hash: receipt.Zero}, object: o, files: files}
+	return read(ctx, o.ID, files, o.open, r)
+}
+
+// open opens a file of evidence.
+func (o Object) open(ctx context.Context, f File) (io.ReadCloser, error) {
+	return o.Store.Open(ctx, o.Key(f), 0, -1)
+}
+
+// read is Object.Read with files from anywhere.
+func read(ctx context.Context, id string, files Files, open func(context.Context, File) (io.ReadCloser, error), r Reader) (*Report, error) {
+	in := &reading{Reader: r, Report: &Report{Hash: receipt.Zero}, id: id, files: files, open: open}
 	for _, version := range files.Receipts {
 		if err := in.receipt(ctx, File{Version: version}); err != nil {
 			return in.Report, err
@@ -96,6 +110,12 @@ func (o Object) Read(ctx context.Context, files Files, r Reader) (*Report, error
 // receipt reads a receipt. Before its own events it reads those that were before.
 func (r *reading) receipt(ctx context.Context, f File) error {
 	return r.verify(ctx, f, receipt.Verify, receipt.Options{
+		Head: func(head string, signature []byte) error {
+			if r.Head == nil {
+				return nil
+			}
+			return r.Head(f.Version, head, signature)
+		},
 		Header: func(h receipt.Header) error {
 			if h.Version != f.Version {
 				r.add(f.String(), receipt.Fault{Line: 1, Where: "header", Message: fmt.Sprintf("it is of version %d", h.Version)})
@@ -195,7 +215,7 @@ func (e *otherObjectError) Error() string { return "it is of another object, " +
 
 // verify reads a file, and reports what is wrong with it.
 func (r *reading) verify(ctx context.Context, f File, verify func(io.Reader, receipt.Options) (*receipt.Result, error), o receipt.Options) error {
-	in, err := r.object.Store.Open(ctx, r.object.Key(f), 0, -1)
+	in, err := r.open(ctx, f)
 	if errors.Is(err, storage.ErrNotFound) {
 		r.add(f.String(), receipt.Fault{Where: "file", Message: "it was removed meanwhile"})
 		return nil
@@ -213,10 +233,10 @@ func (r *reading) verify(ctx context.Context, f File, verify func(io.Reader, rec
 	o.Keys = r.Keys
 	header := o.Header
 	o.Header = func(h receipt.Header) error {
-		if r.object.ID == "" {
-			r.object.ID = h.Object
+		if r.id == "" {
+			r.id = h.Object
 		}
-		if h.Object != r.object.ID {
+		if h.Object != r.id {
 			return &otherObjectError{h.Object}
 		}
 		return header(h)
@@ -230,7 +250,7 @@ func (r *reading) verify(ctx context.Context, f File, verify func(io.Reader, rec
 	if errors.As(err, &other) {
 		result.Add(receipt.Fault{Line: 1, Where: "header", Message: other.Error()})
 	} else if err != nil {
-		return fmt.Errorf("read evidence %q: %w", r.object.Key(f), err)
+		return fmt.Errorf("read evidence %s of %s: %w", f, r.id, err)
 	}
 	for _, fault := range result.Faults {
 		r.add(f.String(), fault)

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/holdfast/holdfast/storage"
 )
@@ -54,4 +55,24 @@ func (r *Root) Bury(ctx context.Context, id string, tombstone []byte) error {
 // Tombstone returns the tombstone of an object, or storage.ErrNotFound.
 func (r *Root) Tombstone(ctx context.Context, id string) ([]byte, error) {
 	return storage.ReadAll(ctx, r.store, r.TombstoneKey(id), maxSmall)
+}
+
+// Tombstones yields the tombstones of the root, in no order that means anything. With an error of
+// one tombstone it goes on with the next.
+func (r *Root) Tombstones(ctx context.Context) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for info, err := range r.store.List(ctx, r.prefix+tombstones+"/") {
+			if err != nil {
+				yield(nil, fmt.Errorf("list tombstones: %w", err))
+				return
+			}
+			text, err := storage.ReadAll(ctx, r.store, info.Key, maxSmall)
+			if err != nil {
+				err = fmt.Errorf("read tombstone %q: %w", info.Key, err)
+			}
+			if !yield(text, err) {
+				return
+			}
+		}
+	}
 }

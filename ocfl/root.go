@@ -212,8 +212,17 @@ type Object struct {
 // Objects yields the objects of the root in the order of their folders. It lists every file of the
 // root, so use it to check a whole root, not to find an object.
 func (r *Root) Objects(ctx context.Context) iter.Seq2[Object, error] {
+	return r.ObjectsAfter(ctx, "")
+}
+
+// ObjectsAfter is Objects for the folders after the folder of an object, as its Key has it; "" for
+// all. If the inventory of an object cannot be read, it yields the Key and the error, and goes on.
+func (r *Root) ObjectsAfter(ctx context.Context, folder string) iter.Seq2[Object, error] {
+	if folder != "" {
+		folder += "/" + objectPrefix + "~" // behind its declaration
+	}
 	return func(yield func(Object, error) bool) {
-		for info, err := range r.store.List(ctx, r.prefix) {
+		for info, err := range storage.ListAfter(ctx, r.store, r.prefix, folder) {
 			if err != nil {
 				yield(Object{}, fmt.Errorf("list objects: %w", err))
 				return

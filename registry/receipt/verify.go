@@ -20,6 +20,9 @@ type Options struct {
 	// Keys are the trusted keys. Without any, Verify only checks that the receipt is complete and
 	// unchanged since the holder of its own key signed it.
 	Keys []PublicKey
+	// Head is called with the first line and its signature as they are, before Header, unless it is
+	// nil. A text that is not signed has no signature. Its error ends the reading.
+	Head func(head string, signature []byte) error
 	// Header is called with the header before anything below it, unless it is nil. A wrong
 	// signature is known by then, as a fault of the result. Its error ends the reading.
 	Header func(Header) error
@@ -90,6 +93,8 @@ type verifier struct {
 	in       *bufio.Reader
 	line     int64
 	buf      []byte
+	first    string // the first line
+	signed   []byte // its signature
 	manifest Manifest
 	last     string // path of the previous file
 	chain    string // hash of the previous event
@@ -125,6 +130,9 @@ func (v *verifier) next() ([]byte, error) {
 
 func (v *verifier) verify() error {
 	err := v.head()
+	if err == nil && v.Options.Head != nil {
+		err = v.Options.Head(v.first, v.signed)
+	}
 	if err == nil && v.Options.Header != nil {
 		err = v.Options.Header(v.Result.Header)
 	}
@@ -154,6 +162,7 @@ func (v *verifier) head() error {
 		return err
 	}
 	signed := bytes.Clone(text)
+	v.first = string(signed)
 	if v.Result.Header, err = v.parse(signed); err != nil {
 		v.fault(1, "header", "%v", err)
 		return errStopped
@@ -184,6 +193,7 @@ func (v *verifier) head() error {
 		v.fault(2, "signature", "%v", err)
 		return nil
 	}
+	v.signed = signature
 	if !ed25519.Verify(ed25519.PublicKey(public), signed, signature) {
 		v.fault(2, "signature", "it does not match the header: the header was changed after signing, or another key signed it")
 	}

@@ -1,0 +1,102 @@
+package evidence
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/holdfast/holdfast/registry/receipt"
+)
+
+// Copy is the evidence of an object in one of its storages, compared with the other ones.
+type Copy struct {
+	Object
+	Faults  []Fault // of its files, each read alone; the first hundred
+	Missing []File  // what another copy has and this one lacks; receipts by version, then segments
+}
+
+// Copies is the evidence of an object in several storages: each file from the first that has it
+// right.
+type Copies struct {
+	ID     string // of the object
+	Copies []Copy
+	Files  Files
+	from   map[File]Object
+	wrong  map[File]bool // no copy has it right
+}
+
+// Compare reads each file of evidence in each of an object's storages alone, and chooses the first
+// that is right: unchanged and, if there are keys, signed by one of them. Its error is that of a store
+// or of ctx. It keeps no more in memory than the names of the files.
+func Compare(ctx context.Context, id string, keys []receipt.PublicKey, in ...Object) (*Copies, error) {
+	out := &Copies{ID: id, from: map[File]Object{}, wrong: map[File]bool{}}
+	has := make([]map[File]bool, len(in))
+	for i, o := range in {
+		has[i] = map[File]bool{}
+		files, err := o.List(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out.Copies = append(out.Copies, Copy{Object: o})
+		for _, f := range files.all() {
+			has[i][f] = true
+			if err := out.judge(ctx, i, f, keys); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, f := range slices.SortedFunc(maps.Keys(out.from), compare) {
+		out.Files.add(f)
+		for i := range in {
+			if !has[i][f] {
+				out.Copies[i].Missing = append(out.Copies[i].Missing, f)
+			}
+		}
+	}
+	return out, nil
+}
+
+// judge reads a file in a copy alone, and chooses it if there is none before it that is right.
+func (c *Copies) judge(ctx context.Context, i int, f File, keys []receipt.PublicKey) error {
+	var alone Files
+	alone.add(f)
+	report, err := read(ctx, c.ID, alone, c.Copies[i].open, Reader{Keys: keys})
+	if err != nil {
+		return err
+	}
+	right := true
+	for _, fault := range report.Faults {
+		if fault.File == "" {
+			continue // the files before it are not read here
+		}
+		right = false
+		if len(c.Copies[i].Faults) < mostFaults {
+			c.Copies[i].Faults = append(c.Copies[i].Faults, fault)
+		}
+	}
+	if _, chosen := c.from[f]; !chosen || right && c.wrong[f] {
+		c.from[f], c.wrong[f] = c.Copies[i].Object, !right
+	}
+	return nil
+}
+
+// Right reports whether some copy has a version's receipt right.
+func (c *Copies) Right(version int) bool {
+	f := File{Version: version}
+	_, there := c.from[f]
+	return there && !c.wrong[f]
+}
+
+// Read is Object.Read with each file from the copy that was chosen for it. What a receipt that is not
+// Right says must not be relied on; its events are passed on if their hashes say that they are right.
+func (c *Copies) Read(ctx context.Context, r Reader) (*Report, error) {
+	return read(ctx, c.ID, c.Files, func(ctx context.Context, f File) (io.ReadCloser, error) {
+		o, chosen := c.from[f]
+		if !chosen {
+			return nil, fmt.Errorf("no copy has %s", f)
+		}
+		return o.open(ctx, f)
+	}, r)
+}

@@ -1,0 +1,60 @@
+package evidence_test
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast/holdfast/evidence"
+	"github.com/holdfast/holdfast/registry/receipt"
+	"github.com/holdfast/holdfast/storage"
+)
+
+// TestCompare: a file that is damaged or missing in one storage is read from another.
+func TestCompare(t *testing.T) {
+	t.Parallel()
+	r, first, second := newRecord(t), object(), object()
+	must(t, evidence.KeepReceipts(t.Context(), r, r.version(t), first, second))
+	r.happen(2)
+	r.keep(t, first, 3, 4)
+	must(t, evidence.KeepReceipts(t.Context(), r, r.version(t), first, second))
+	r.happen(1)
+	r.keep(t, second, 7, 7)
+	key := first.Key(evidence.File{Version: 1})
+	text, err := storage.ReadAll(t.Context(), first.Store, key, 1<<20)
+	must(t, err)
+	must(t, first.Store.Replace(t.Context(), key, bytes.Replace(text, []byte("producer/00000"), []byte("producer/0000x"), 1)))
+	copies, err := evidence.Compare(t.Context(), ark, r.trusted(), first, second)
+	must(t, err)
+	got := ""
+	for _, c := range copies.Copies {
+		got += fmt.Sprint(len(c.Faults) > 0, c.Missing, " ")
+	}
+	if want := "true [events-0000000007-0000000007.jsonl] false [events-0000000003-0000000004.jsonl] "; got != want || !copies.Right(1) || !copies.Right(2) || copies.Right(3) {
+		t.Errorf("verdicts %s, want %s; %v", got, want, copies)
+	}
+	var seen []int64
+	files := map[int]int{}
+	report, err := copies.Read(t.Context(), evidence.Reader{
+		Keys: r.trusted(),
+		Head: func(version int, head string, signature []byte) error {
+			if kept := r.receipts[version]; kept.Head != head || !bytes.Equal(kept.Signature, signature) {
+				t.Errorf("version %d has the head %s", version, head)
+			}
+			return nil
+		},
+		File:  func(version int, _ receipt.File) error { files[version]++; return nil },
+		Event: func(e receipt.Event, _ string) error { seen = append(seen, e.Seq); return nil },
+	})
+	must(t, err)
+	if diff := cmp.Diff([]int64{1, 2, 3, 4, 5, 6, 7}, seen); diff != "" || !report.Valid() || files[1] != 1201 || files[2] != 1202 {
+		t.Errorf("events (-want +got):\n%s\n%v %+v", diff, files, report)
+	}
+	lone, err := evidence.Compare(t.Context(), ark, r.trusted(), first)
+	must(t, err)
+	if lone.Right(1) || !lone.Right(2) {
+		t.Error("a damaged receipt counts as right")
+	}
+}
