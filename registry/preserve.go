@@ -212,3 +212,75 @@ func (a Acceptance) Text() string {
 
 // ErrNoAcceptance says that there is no request to accept the present record, or it has expired.
 var ErrNoAcceptance = errors.New("nobody has asked to accept the record as it is now: one person asks with a reason, another approves")
+
+// Rebuilding enters into the Registry what storages hold of objects. Every call may be repeated: what
+// is there already stays. Until EnterObject an object is not visible.
+type Rebuilding interface {
+	// RebuildState returns how far the last rebuild is; a zero value if there was none.
+	RebuildState(ctx context.Context) (RebuildState, error)
+	// SaveRebuild notes how far a rebuild is. ErrRebuilt: the Registry has objects, and no rebuild
+	// of the same storages has begun that is not done.
+	SaveRebuild(ctx context.Context, s RebuildState) error
+	// EnteredHead returns the newest visible version of an object, and whether it is gone; 0 if there
+	// is none.
+	EnteredHead(ctx context.Context, objectID string) (head int, gone DeletionStatus, err error)
+	// EnteredFiles lists what [Inventory.Files] does, also of a version that is not visible yet. The
+	// files of the versions up to it must have been entered.
+	EnteredFiles(ctx context.Context, objectID string, version int, after string, limit int) ([]File, error)
+	// EnterFiles enters rows of files: those that a version changed, and those that end with it. Files
+	// count as checked at a time; the zero time is never.
+	EnterFiles(ctx context.Context, objectID string, version int, files []File, checked time.Time) error
+	// EnterEvents enters events of an object with their places in its chain.
+	EnterEvents(ctx context.Context, events []Premis) error
+	// EnterVersion enters a version whose files were entered.
+	EnterVersion(ctx context.Context, v EnteredVersion) error
+	// EnterObject makes an object with its entered versions visible. It returns the local ids that
+	// belong to other objects, which keep them.
+	EnterObject(ctx context.Context, o EnteredObject) (taken []TakenID, err error)
+}
+
+// ErrRebuilt says that a Registry must not be rebuilt, because it has objects.
+var ErrRebuilt = errors.New("the Registry has objects already")
+
+// RebuildState says how far a rebuild is.
+type RebuildState struct {
+	Begun    time.Time       `json:"begun,omitzero"`
+	Ended    time.Time       `json:"ended,omitzero"`
+	Storages []string        `json:"storages"` // their names, in their order
+	Storage  string          `json:"storage"`  // that is being read
+	After    string          `json:"after"`    // the folder there up to which everything was entered
+	Report   json.RawMessage `json:"report,omitempty"`
+}
+
+// Open reports whether a rebuild has begun and not ended: the Registry does not know all objects.
+func (s RebuildState) Open() bool { return !s.Begun.IsZero() && s.Ended.IsZero() }
+
+// EnteredVersion is a version of an object as storages hold it.
+type EnteredVersion struct {
+	ObjectVersion
+	ObjectID string
+	Receipt  *DepositReceipt // nil: it has none
+	LastHash string          // of the receipt's last event
+	Key      *ReceiptKey     // that signed the receipt; nil: none
+}
+
+// EnteredObject is an object as storages hold it.
+type EnteredObject struct {
+	Object         // without Versions; Head 0: only its deletion is known
+	MintedFor      string
+	EZIDItem       string
+	ProfileVersion int // of the collection's profile; 0: not known
+	IDs            []OwnedID
+}
+
+// OwnedID is a local id of an owner.
+type OwnedID struct {
+	Owner   string `json:"owner"`
+	LocalID string `json:"local_id"`
+}
+
+// TakenID is a local id that another object has.
+type TakenID struct {
+	OwnedID
+	ObjectID string `json:"object_id"` // that has it
+}

@@ -244,10 +244,13 @@ func (s *Catalog) Files(ctx context.Context, objectID string, version int, after
 	}
 	// The head bounds the version, so rows of an announced version stay hidden.
 	// Rows of later versions need no look at the others of their file.
-	return s.fileRows(ctx, objectID, selectFile+`f.path > $2 AND f.version <= $3 AND f.deleted = 0 AND f.version = (
-			SELECT MAX(g.version) FROM file g WHERE g.object_id = f.object_id AND g.path = f.path AND g.version <= $3)
-		ORDER BY f.path LIMIT $4`, objectID, []byte(after), version, sqldb.PageSize(limit))
+	return s.fileRows(ctx, objectID, filesOfVersion, objectID, []byte(after), version, sqldb.PageSize(limit))
 }
+
+// filesOfVersion reads the files of a version behind a path.
+const filesOfVersion = selectFile + `f.path > $2 AND f.version <= $3 AND f.deleted = 0 AND f.version = (
+	SELECT MAX(g.version) FROM file g WHERE g.object_id = f.object_id AND g.path = f.path AND g.version <= $3)
+	ORDER BY f.path LIMIT $4`
 
 // FileHistory implements registry.Attesting.
 func (s *Catalog) FileHistory(ctx context.Context, objectID string, after registry.FilePlace, limit int) ([]registry.File, error) {

@@ -22,6 +22,11 @@ var insertStored = sqldb.InsertNew(
 // noteStored records the stored files of a version, as checked now. A file that the object already
 // has, under any name, keeps its row.
 func (t *tx) noteStored(objectID string, version int, files ...registry.File) error {
+	return t.noteStoredAt(objectID, version, t.Now, files...)
+}
+
+// noteStoredAt is noteStored for files that were checked at a time.
+func (t *tx) noteStoredAt(objectID string, version int, checked int64, files ...registry.File) error {
 	var rows [][]any
 	for _, f := range files {
 		if f.Deleted || f.ContentPath == "" {
@@ -31,20 +36,24 @@ func (t *tx) noteStored(objectID string, version int, files ...registry.File) er
 		if err != nil {
 			return fmt.Errorf("encode digests of %q: %w", f.Path, err)
 		}
-		rows = append(rows, []any{objectID, []byte(f.ContentPath), version, f.SizeBytes, string(digests), t.Now})
+		rows = append(rows, []any{objectID, []byte(f.ContentPath), version, f.SizeBytes, string(digests), checked})
 	}
 	return t.InsertRows(insertStored, rows)
 }
 
 // noteInventory records the version's own inventory as a stored file.
 func (t *tx) noteInventory(v registry.VersionRecord) error {
-	algorithm, digest, ok := strings.Cut(v.Inventory, ":")
-	if !ok {
-		return nil // unknown: only in tests
+	f, known := inventoryFile(v.Version, v.Inventory)
+	if !known {
+		return nil // only in tests
 	}
-	return t.noteStored(v.ObjectID, v.Version, registry.File{
-		ContentPath: inventoryPath(v.Version), SizeBytes: -1, Digests: map[string]string{algorithm: digest},
-	})
+	return t.noteStored(v.ObjectID, v.Version, f)
+}
+
+// inventoryFile returns a version's own inventory as a stored file, of its digest as ALGORITHM:HEX.
+func inventoryFile(version int, inventory string) (f registry.File, known bool) {
+	algorithm, digest, known := strings.Cut(inventory, ":")
+	return registry.File{ContentPath: inventoryPath(version), SizeBytes: -1, Digests: map[string]string{algorithm: digest}}, known
 }
 
 // inventoryPath is the path of a version's own inventory, below the object's folder.

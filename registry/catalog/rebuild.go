@@ -1,0 +1,272 @@
+package catalog
+
+import (
+	"context"
+	"database/sql"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqldb"
+)
+
+// rebuildSetting is the setting that says how far a rebuild is.
+const rebuildSetting = "rebuild"
+
+// RebuildState implements registry.Rebuilding.
+func (s *Catalog) RebuildState(ctx context.Context) (out registry.RebuildState, err error) {
+	return rebuildState(s.db.Read.QueryRowContext(ctx, selectRebuild, rebuildSetting))
+}
+
+const selectRebuild = `SELECT value FROM setting WHERE name = $1`
+
+func rebuildState(row sqldb.Scanner) (out registry.RebuildState, err error) {
+	var text string
+	switch err := row.Scan(&text); {
+	case errors.Is(err, sql.ErrNoRows):
+		return out, nil
+	case err != nil:
+		return out, fmt.Errorf("read how far the rebuild is: %w", err)
+	}
+	if err := json.Unmarshal([]byte(text), &out); err != nil {
+		return out, fmt.Errorf("decode how far the rebuild is: %w", err)
+	}
+	return out, nil
+}
+
+// SaveRebuild implements registry.Rebuilding.
+func (s *Catalog) SaveRebuild(ctx context.Context, state registry.RebuildState) error {
+	text, err := json.Marshal(state)
+	if err != nil {
+		return fmt.Errorf("encode how far the rebuild is: %w", err)
+	}
+	err = s.write(ctx, func(t *tx) error {
+		before, err := rebuildState(t.Row(selectRebuild, rebuildSetting))
+		if err != nil {
+			return err
+		}
+		if !before.Open() || !slices.Equal(before.Storages, state.Storages) {
+			var objects bool
+			if err := t.Get(`SELECT EXISTS (SELECT 1 FROM object)`, nil, &objects); err != nil {
+				return err
+			} else if objects {
+				return registry.ErrRebuilt
+			}
+		}
+		return t.Do(`INSERT INTO setting (name, value, reason, actor, at) VALUES ($1, $2, '', 'rebuild', $3)
+			ON CONFLICT (name) DO UPDATE SET value = $2, at = $3`, rebuildSetting, string(text), t.Now)
+	})
+	if err != nil {
+		return fmt.Errorf("note how far the rebuild is: %w", err)
+	}
+	return nil
+}
+
+// EnteredHead implements registry.Rebuilding.
+func (s *Catalog) EnteredHead(ctx context.Context, objectID string) (head int, gone registry.DeletionStatus, err error) {
+	err = s.db.Read.QueryRowContext(ctx, `SELECT head, gone FROM object WHERE id = $1`, objectID).Scan(&head, &gone)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return 0, "", fmt.Errorf("look up what was entered of %s: %w", objectID, err)
+	}
+	return head, gone, nil
+}
+
+// EnteredFiles implements registry.Rebuilding.
+func (s *Catalog) EnteredFiles(ctx context.Context, objectID string, version int, after string, limit int) ([]registry.File, error) {
+	return s.fileRows(ctx, objectID, filesOfVersion, objectID, []byte(after), version, sqldb.PageSize(limit))
+}
+
+// EnterFiles implements registry.Rebuilding.
+func (s *Catalog) EnterFiles(ctx context.Context, objectID string, version int, files []registry.File, checked time.Time) error {
+	err := s.write(ctx, func(t *tx) error {
+		return errors.Join(t.recordFiles(objectID, version, files), t.noteStoredAt(objectID, version, never(checked), files...))
+	})
+	if err != nil {
+		return fmt.Errorf("enter files of version %d of %s: %w", version, objectID, err)
+	}
+	return nil
+}
+
+// never returns a time as a column has it, where the zero time is the oldest there is.
+func never(at time.Time) int64 {
+	if at.IsZero() {
+		return 0
+	}
+	return sqldb.Micros(at)
+}
+
+// enterPremis writes preservation events that have their places.
+var enterPremis = sqldb.InsertNew(`INSERT INTO premis_event (`+premisColumns+`)`, `($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`)
+
+// EnterEvents implements registry.Rebuilding.
+func (s *Catalog) EnterEvents(ctx context.Context, events []registry.Premis) error {
+	rows := make([][]any, len(events))
+	for i, e := range events {
+		rows[i] = []any{e.ID, e.ObjectID, e.Version, e.ItemID, e.Type, sqldb.Micros(e.At), e.Agent, e.Outcome, e.Detail, e.Seq, e.Hash}
+	}
+	if err := s.write(ctx, func(t *tx) error { return t.InsertRows(enterPremis, rows) }); err != nil {
+		return fmt.Errorf("enter preservation events: %w", err)
+	}
+	return nil
+}
+
+// EnterVersion implements registry.Rebuilding. It notes the version as announced: EnterObject makes it
+// visible.
+func (s *Catalog) EnterVersion(ctx context.Context, v registry.EnteredVersion) error {
+	err := s.write(ctx, func(t *tx) error {
+		err := t.Do(`INSERT INTO object_version (object_id, version, item_id, status, plan, files, size_bytes, created_at, recorded_at)
+			VALUES ($1, $2, $3, 'intended', '', $4, $5, $6, $7) ON CONFLICT DO NOTHING`,
+			v.ObjectID, v.Version, v.ItemID, v.Files, v.SizeBytes, sqldb.Micros(v.CreatedAt), sqldb.Micros(v.RecordedAt))
+		if err != nil {
+			return err
+		}
+		var checked time.Time
+		for i, r := range v.Replicas {
+			err := t.Do(`INSERT INTO replica (object_id, version, storage, verified_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
+				v.ObjectID, v.Version, r.Storage, never(r.VerifiedAt))
+			if err != nil {
+				return fmt.Errorf("enter the replica in %s: %w", r.Storage, err)
+			}
+			if i == 0 || r.VerifiedAt.Before(checked) {
+				checked = r.VerifiedAt
+			}
+		}
+		if f, known := inventoryFile(v.Version, v.Inventory); known {
+			if err := t.noteStoredAt(v.ObjectID, v.Version, never(checked), f); err != nil {
+				return err
+			}
+		}
+		return t.enterReceipt(v)
+	})
+	if err != nil {
+		return fmt.Errorf("enter version %d of %s: %w", v.Version, v.ObjectID, err)
+	}
+	return nil
+}
+
+func (t *tx) enterReceipt(v registry.EnteredVersion) error {
+	if v.Receipt == nil {
+		return nil
+	}
+	err := t.Do(`INSERT INTO receipt (object_id, version, key_id, head, signature, first_event, last_event, last_hash)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`, v.ObjectID, v.Version, v.Receipt.KeyID, v.Receipt.Head,
+		base64.StdEncoding.EncodeToString(v.Receipt.Signature), v.Receipt.FirstEvent, v.Receipt.LastEvent, v.LastHash)
+	if err != nil || v.Key == nil {
+		return err
+	}
+	return t.Do(`INSERT INTO receipt_key (id, public_key, first_used_at) VALUES ($1, $2, $3)
+		ON CONFLICT (id) DO UPDATE SET first_used_at = $3 WHERE receipt_key.first_used_at > $3`,
+		v.Key.ID, v.Key.PublicKey, sqldb.Micros(v.Key.FirstUsedAt))
+}
+
+// EnterObject implements registry.Rebuilding.
+func (s *Catalog) EnterObject(ctx context.Context, o registry.EnteredObject) (taken []registry.TakenID, err error) {
+	terms, err := encodeTerms(o.Terms)
+	if err != nil {
+		return nil, err
+	}
+	err = s.write(ctx, func(t *tx) error {
+		taken = nil
+		err := t.Do(`INSERT INTO object (id, minted_for, tenant, collection, owner, created_at, updated_at, ezid_item)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
+			o.ID, o.MintedFor, sqldb.Tenant, o.Collection, o.Owner, sqldb.Micros(o.CreatedAt), sqldb.Micros(o.UpdatedAt), o.EZIDItem)
+		if err != nil {
+			return err
+		}
+		for _, id := range o.IDs {
+			other, err := t.enterID(id, o.ID)
+			if err != nil {
+				return err
+			} else if other != "" {
+				taken = append(taken, registry.TakenID{OwnedID: id, ObjectID: other})
+			}
+		}
+		if o.Deletion != nil {
+			if err := t.enterDeletion(*o.Deletion); err != nil {
+				return err
+			}
+		}
+		if o.Collection != "" {
+			if err := t.enterCollection(o); err != nil {
+				return err
+			}
+		}
+		err = t.Do(`UPDATE object_version SET status = 'recorded' WHERE object_id = $1 AND version <= $2 AND status = 'intended'`, o.ID, o.Head)
+		if err != nil {
+			return err
+		}
+		return t.Do(`UPDATE object SET head = $2, collection = $3, owner = $4, title = $5, creator = $6, date = $7,
+			files = $8, size_bytes = $9, updated_at = $10, terms = $11, gone = $12 WHERE id = $1 AND head <= $2`,
+			o.ID, o.Head, o.Collection, o.Owner, sqldb.Clean(o.Title), sqldb.Clean(o.Creator), sqldb.Clean(o.Date),
+			o.Files, o.SizeBytes, sqldb.Micros(o.UpdatedAt), terms, o.Gone)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("enter object %s: %w", o.ID, err)
+	}
+	return taken, nil
+}
+
+// enterID binds a local id to an object. It returns the object that has it, if that is another one.
+func (t *tx) enterID(id registry.OwnedID, ark string) (other string, err error) {
+	err = t.Do(`INSERT INTO identifier (owner, local_id, ark) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, id.Owner, id.LocalID, ark)
+	if err == nil {
+		err = t.Get(`SELECT ark FROM identifier WHERE owner = $1 AND local_id = $2`, []any{id.Owner, id.LocalID}, &other)
+	}
+	if err != nil {
+		return "", fmt.Errorf("bind local id %q: %w", id.LocalID, err)
+	}
+	if other == ark {
+		other = ""
+	}
+	return other, nil
+}
+
+// enterDeletion enters the deletion of a tombstone.
+func (t *tx) enterDeletion(d registry.Deletion) error {
+	var there bool
+	if err := t.Get(`SELECT EXISTS (SELECT 1 FROM deletion WHERE object_id = $1 AND status = $2)`, []any{d.ObjectID, d.Status}, &there); err != nil || there {
+		return err
+	}
+	approved := d.AskedAt
+	if d.ApprovedAt != nil {
+		approved = *d.ApprovedAt
+	}
+	deleted := approved
+	if d.DeletedAt != nil {
+		deleted = *d.DeletedAt
+	}
+	return t.Do(`INSERT INTO deletion (id, object_id, status, reason, asked_by, asked_at, expires_at, closed_by, closed_at, item_id,
+		deleted_at, head, inventory, files) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+		sqldb.NewID(), d.ObjectID, d.Status, d.Reason, d.AskedBy, sqldb.Micros(d.AskedAt), sqldb.Micros(d.AskedAt.Add(registry.AskingLasts)),
+		d.ApprovedBy, sqldb.Micros(approved), d.ItemID, sqldb.Micros(deleted), d.Last.Version, d.Last.Inventory, d.Last.Files)
+}
+
+// enterCollection makes the collection of an object, if it is not known, with a profile that an admin
+// must complete. No later profile gets the number of a version that receipts name.
+func (t *tx) enterCollection(o registry.EnteredObject) error {
+	next := o.ProfileVersion + 1
+	var version int
+	var text string
+	err := t.Get(`SELECT version, profile FROM collection WHERE mnemonic = $1`, []any{o.Collection}, &version, &text)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		profile, err := json.Marshal(registry.Profile{Name: o.Collection, Owner: o.Owner, DigestAlgorithm: registry.DefaultDigest})
+		if err != nil {
+			return fmt.Errorf("encode the profile of %s: %w", o.Collection, err)
+		}
+		return t.Do(`INSERT INTO collection (mnemonic, tenant, profile, created_at, version) VALUES ($1, $2, $3, $4, $5)`,
+			o.Collection, sqldb.Tenant, string(profile), t.Now, next)
+	case err != nil:
+		return fmt.Errorf("look up the collection of %s: %w", o.ID, err)
+	case version >= next:
+		return nil
+	}
+	return errors.Join(
+		t.Do(`UPDATE collection SET version = $2 WHERE mnemonic = $1`, o.Collection, next),
+		t.Do(`INSERT INTO collection_version (mnemonic, version, profile, actor, created_at) VALUES ($1, $2, $3, '', $4) ON CONFLICT DO NOTHING`,
+			o.Collection, next, text, t.Now))
+}
