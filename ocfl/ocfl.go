@@ -45,6 +45,8 @@ var (
 	ErrVersionExists = errors.New("ocfl: version exists")
 	// ErrNoPredecessor says that the version before the one to be committed is missing.
 	ErrNoPredecessor = errors.New("ocfl: the version before is missing")
+	// ErrDamaged says that the beginning of an inventory cannot be read.
+	ErrDamaged = errors.New("inventory is damaged")
 	// ErrUnchanged says that a planned version would equal the one before.
 	ErrUnchanged = errors.New("ocfl: nothing changes")
 	// ErrLayout says that a storage root has another layout or version than requested.

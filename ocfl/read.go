@@ -89,11 +89,11 @@ func decodeHeader(in io.Reader) (Object, error) {
 		return Object{}, text.err
 	}
 	if err != nil && !errors.Is(err, errDone) {
-		return Object{}, fmt.Errorf("inventory is damaged: %w", err)
+		return Object{}, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	n, padding, ok := parseVersionName(d.out.head)
 	if !ok || d.out.inv.ID == "" {
-		return Object{}, fmt.Errorf("inventory is damaged: id %q, head %q", d.out.inv.ID, d.out.head)
+		return Object{}, fmt.Errorf("%w: id %q, head %q", ErrDamaged, d.out.inv.ID, d.out.head)
 	}
 	d.seen = map[string]bool{"type": true}
 	d.checkType()

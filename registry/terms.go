@@ -149,6 +149,9 @@ func (t Terms) String() string {
 	return strings.Join(parts, "; ")
 }
 
+// PolicyAssignment is the type of the preservation event of an admin's assignment of terms.
+const PolicyAssignment = "policy assignment"
+
 // asData separates what people read of an assignment of terms from what programs read.
 const asData = ". As data: "
 

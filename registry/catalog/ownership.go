@@ -102,7 +102,7 @@ const (
 var (
 	recordEvents = []string{
 		"identifier assignment", "message digest calculation", "fixity check", "validation", "metadata extraction", virusCheck,
-		formatIdentification, "ingestion", "replication", "filename change", policyAssignment,
+		formatIdentification, "ingestion", "replication", "filename change", registry.PolicyAssignment,
 	}
 	fixityEvents  = []string{"fixity check", "replication"}
 	restoreEvents = []string{"dissemination"}

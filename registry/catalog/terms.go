@@ -10,12 +10,8 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// eventTermsSet is the kind of the event of an admin's change of terms, and policyAssignment that of
-// its preservation event.
-const (
-	eventTermsSet    = "terms-set"
-	policyAssignment = "policy assignment"
-)
+// eventTermsSet is the kind of the event of an admin's change of terms.
+const eventTermsSet = "terms-set"
 
 // encodeTerms returns terms as the column holds them; "" for none.
 func encodeTerms(terms registry.Terms) (string, error) {
@@ -85,8 +81,8 @@ func (s *Catalog) SetTerms(ctx context.Context, objectID string, terms registry.
 		if err := t.Do(`UPDATE object SET terms = $2 WHERE id = $1`, objectID, text); err != nil {
 			return err
 		}
-		_, err = t.writePremis(subject{object: objectID, kinds: []string{policyAssignment}}, registry.Premis{
-			ID: sqldb.NewID(), ObjectID: objectID, Type: policyAssignment, At: sqldb.FromMicros(t.Now), Agent: software, Outcome: "success",
+		_, err = t.writePremis(subject{object: objectID, kinds: []string{registry.PolicyAssignment}}, registry.Premis{
+			ID: sqldb.NewID(), ObjectID: objectID, Type: registry.PolicyAssignment, At: sqldb.FromMicros(t.Now), Agent: software, Outcome: "success",
 			Detail: terms.Detail(actor, reason),
 		})
 		if err != nil {

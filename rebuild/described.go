@@ -1,0 +1,200 @@
+package rebuild
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast/holdfast/metadata"
+	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/receipt"
+)
+
+// withoutReceipt enters the versions before one that no right receipt describes, from their OCFL
+// inventories and Holdfast's system files.
+func (e *entering) withoutReceipt(until int) error {
+	for version := e.done + 1; version < until; version++ {
+		if e.inventory(version) == "" {
+			e.fault("version %d is not entered: no storage has its inventory right", version)
+			continue
+		}
+		if err := e.fromInventory(version); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *entering) fromInventory(version int) error {
+	e.fault("version %d has no right receipt: its files and identity are those of its OCFL inventory and system files; its events, formats and times of checks are missing", version)
+	h, err := e.described(version)
+	if err != nil {
+		return err
+	}
+	c := e.with(version)
+	inv, err := c.root.Inventory(e.ctx, e.ID, version)
+	if err != nil {
+		return err
+	}
+	sizes, err := c.sizes(e)
+	if err != nil {
+		return err
+	}
+	v := registry.EnteredVersion{
+		ObjectID: e.ID,
+		ObjectVersion: registry.ObjectVersion{
+			Version: version, ItemID: h.Item, CreatedAt: h.Created, RecordedAt: h.Created,
+			Inventory: e.inventory(version), Replicas: e.replicas(version, nil),
+		},
+	}
+	digests := fixityOf(inv)
+	rows := e.rows(version, time.Time{})
+	for _, f := range inv.State(version) {
+		paths := inv.ContentPaths(f.Digest)
+		if len(paths) == 0 {
+			return fmt.Errorf("the inventory of version %d has no content of %q", version, f.Path)
+		}
+		row := registry.File{Path: f.Path, ContentPath: paths[0], Digests: map[string]string{inv.Algorithm: strings.ToLower(f.Digest)}, SizeBytes: -1}
+		for algorithm, digest := range digests[paths[0]] {
+			row.Digests[algorithm] = digest
+		}
+		if size, there := sizes[paths[0]]; there {
+			row.SizeBytes = size
+			v.SizeBytes += size
+		} else {
+			e.fault("%s is missing in storage %s", paths[0], c.Storage)
+		}
+		v.Files++
+		if err := rows.add(e.ctx, row); err != nil {
+			return err
+		}
+	}
+	if err := rows.end(e.ctx); err != nil {
+		return err
+	}
+	return e.version(v, registry.EnteredObject{
+		MintedFor: h.Item,
+		Object: registry.Object{
+			Collection: h.Collection, Owner: h.Owner, LocalIDs: h.LocalIDs, Title: h.Title, Creator: h.Creator, Date: h.Date, CreatedAt: h.Named,
+		},
+	})
+}
+
+// fixityOf returns the further digests of an inventory by content path and algorithm.
+func fixityOf(inv *ocfl.Inventory) map[string]map[string]string {
+	out := map[string]map[string]string{}
+	for algorithm, entries := range inv.Fixity {
+		for _, entry := range entries {
+			for _, path := range entry.Paths {
+				if out[path] == nil {
+					out[path] = map[string]string{}
+				}
+				out[path][algorithm] = strings.ToLower(entry.Digest)
+			}
+		}
+	}
+	return out
+}
+
+// sizes returns the sizes of the files in a copy's folder by their paths there.
+func (c *Copy) sizes(e *entering) (map[string]int64, error) {
+	folder, err := c.root.ObjectKey(e.ID)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]int64{}
+	for info, err := range c.root.Store().List(e.ctx, folder+"/") {
+		if err != nil {
+			return nil, fmt.Errorf("list %q: %w", folder, err)
+		}
+		out[strings.TrimPrefix(info.Key, folder+"/")] = info.Size
+	}
+	return out, nil
+}
+
+// described returns what the inventory and the system files of a version say of its identity. What they
+// do not say is empty. Created and Named are the times of this and of the first version.
+func (e *entering) described(version int) (h receipt.Header, err error) {
+	c := e.with(version)
+	inv, err := c.root.Inventory(e.ctx, e.ID, version)
+	if err != nil {
+		return h, err
+	}
+	h.Created, h.Named = inv.Versions[version-1].Created, inv.Versions[0].Created
+	owner, err := e.system(c, version, "mrt-owner.txt")
+	if err != nil {
+		return h, err
+	}
+	h.Owner = strings.TrimSpace(owner)
+	ingest, err := e.fields(c, version, "mrt-ingest.txt")
+	if err != nil {
+		return h, err
+	}
+	h.Collection, h.Item = ingest["profile"], ingest["job"]
+	mom, err := e.fields(c, version, "mrt-mom.txt")
+	if err != nil {
+		return h, err
+	}
+	h.LocalIDs = slices.Compact(slices.Sorted(slices.Values(metadata.SplitLocalIDs(mom["localIdentifier"]))))
+	text, err := e.system(c, version, metadata.ERCFile)
+	if err != nil {
+		return h, err
+	}
+	if erc, err := metadata.ReadERC(strings.NewReader(text)); err == nil {
+		h.Title, h.Creator, h.Date = first(erc.What), first(erc.Who), first(erc.When)
+	}
+	return h, nil
+}
+
+// first returns the first of a description's values; "" if it says that there is none.
+func first(values []string) string {
+	if len(values) == 0 || strings.HasPrefix(values[0], "(:") {
+		return ""
+	}
+	return values[0]
+}
+
+// fields returns the fields of a system file.
+func (e *entering) fields(c *Copy, version int, name string) (map[string]string, error) {
+	text, err := e.system(c, version, name)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]string{}
+	records, err := metadata.ReadANVL(strings.NewReader(text))
+	if err != nil {
+		e.fault("version %d: %s cannot be read: %v", version, name, err)
+		return out, nil
+	}
+	for _, r := range records {
+		for _, f := range r {
+			out[f.Label] = cmp.Or(out[f.Label], f.Value)
+		}
+	}
+	return out, nil
+}
+
+// mostSystem is the largest system file that is read, in bytes.
+const mostSystem = 1 << 20
+
+// system returns a system file of a version; "" with a fault if there is none that can be read.
+func (e *entering) system(c *Copy, version int, name string) (string, error) {
+	in, err := c.root.OpenFile(e.ctx, e.ID, version, registry.SystemFolder+name)
+	if errors.Is(err, ocfl.ErrNotFound) || unreadable(err) {
+		e.fault("version %d has no %s", version, name)
+		return "", nil
+	} else if err != nil {
+		return "", err
+	}
+	defer in.Close() //nolint:errcheck // only read from
+	text, err := io.ReadAll(io.LimitReader(in, mostSystem))
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", name, err)
+	}
+	return string(text), nil
+}

@@ -1,0 +1,287 @@
+package rebuild
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/holdfast/holdfast/evidence"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/receipt"
+)
+
+// rowsAtOnce is how many rows of files and events are entered in one transaction (R25).
+const rowsAtOnce = 500
+
+// Enter enters the object's versions after those that the Registry has, with their files, events and
+// receipts, and makes them visible together. A repeat goes on with what is missing. What it cannot enter
+// becomes a fault of the object. An object without a right version is not entered.
+func (o *Object) Enter(ctx context.Context, to registry.Rebuilding) error {
+	if o.Head == 0 {
+		o.fault("no storage has a version whose inventory is right")
+		return nil
+	}
+	e := &entering{Object: o, ctx: ctx, to: to, skipped: true, ids: map[registry.OwnedID]bool{}}
+	var err error
+	if e.entered, _, err = to.EnteredHead(ctx, o.ID); err != nil {
+		return err
+	}
+	if err := e.all(); err != nil {
+		return fmt.Errorf("enter %s: %w", o.ID, err)
+	}
+	return nil
+}
+
+// entering is an Enter that runs.
+type entering struct {
+	*Object
+	ctx     context.Context //nolint:containedctx // it lives for one call
+	to      registry.Rebuilding
+	entered int // the newest version that the Registry had before
+
+	// Of the version that is read.
+	header    receipt.Header
+	head      string
+	signature []byte
+	// Of the receipt that is read next.
+	nextHead      string
+	nextSignature []byte
+
+	skipped bool
+	files   *fileRows
+	events  []registry.Premis
+
+	done   int // the newest version that was entered
+	object registry.EnteredObject
+	ids    map[registry.OwnedID]bool
+	last   int64 // the newest event that the newest receipt has
+
+	terms    registry.Terms // that an admin assigned last
+	assigned int64          // the event of it; 0: nobody did
+}
+
+func (e *entering) all() error {
+	report, err := e.evidence.Read(e.ctx, evidence.Reader{
+		Head: func(_ int, head string, signature []byte) error {
+			e.nextHead, e.nextSignature = head, signature
+			return nil
+		},
+		Receipt: e.receipt,
+		File: func(_ int, f receipt.File) error {
+			if e.skipped {
+				return nil
+			}
+			return e.files.add(e.ctx, fileOf(f))
+		},
+		Event: e.event,
+	})
+	if err != nil {
+		return err
+	}
+	if err := e.endVersion(); err != nil {
+		return err
+	}
+	if err := e.enterEvents(); err != nil {
+		return err
+	}
+	for _, f := range report.Faults {
+		if f.File == "" {
+			e.fault("%v", f)
+		}
+	}
+	if report.Unsigned > 0 {
+		e.fault("nobody signed %d files of its evidence", report.Unsigned)
+	}
+	if err := e.withoutReceipt(e.Head + 1); err != nil {
+		return err
+	}
+	e.object.IDs = slices.SortedFunc(maps.Keys(e.ids), func(a, b registry.OwnedID) int {
+		return cmp.Or(cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.LocalID, b.LocalID))
+	})
+	if e.assigned > e.last {
+		e.object.Terms = e.terms
+	}
+	e.object.ID, e.object.Head = e.ID, e.Head
+	taken, err := e.to.EnterObject(e.ctx, e.object)
+	for _, id := range taken {
+		e.fault("its local id %q of %s belongs to %s, too, which keeps it", id.LocalID, id.Owner, id.ObjectID)
+	}
+	return err
+}
+
+// receipt begins a version with the header of its receipt.
+func (e *entering) receipt(h receipt.Header) error {
+	if err := e.endVersion(); err != nil {
+		return err
+	}
+	if h.Version <= e.done { // its place was taken from the inventory, or it came twice
+		e.skipped = true
+		return nil
+	}
+	e.skipped = !e.evidence.Right(h.Version) || h.Version > e.Head || e.inventory(h.Version) == ""
+	switch {
+	case h.Version > e.Head:
+		e.fault("there is a receipt of version %d, but no storage has its inventory right", h.Version)
+	case !e.evidence.Right(h.Version):
+		e.fault("the receipt of version %d is damaged", h.Version)
+	}
+	e.header, e.head, e.signature = h, e.nextHead, e.nextSignature
+	if e.skipped {
+		return nil
+	}
+	if err := e.withoutReceipt(h.Version); err != nil {
+		return err
+	}
+	if h.Format < 3 { // it does not say these
+		said, err := e.described(h.Version)
+		if err != nil {
+			return err
+		}
+		e.header.Collection, e.header.Item, e.header.Named = said.Collection, said.Item, said.Named
+	}
+	e.files = e.rows(h.Version, e.checked(h))
+	return nil
+}
+
+// checked returns when the files of a version had been verified in every storage that has it; zero:
+// that is not known.
+func (e *entering) checked(h receipt.Header) (at time.Time) {
+	for i, r := range e.replicas(h.Version, h.Replicas) {
+		if i == 0 || r.VerifiedAt.Before(at) {
+			at = r.VerifiedAt
+		}
+	}
+	return at
+}
+
+// replicas returns the storages that have a version right, with the times at which its receipt says
+// that they were verified.
+func (e *entering) replicas(version int, said []receipt.Replica) (out []registry.Replica) {
+	for _, c := range e.Copies {
+		if c.inventories[version] == "" {
+			continue
+		}
+		r := registry.Replica{Storage: c.Storage}
+		for _, s := range said {
+			if s.Storage == c.Storage {
+				r.VerifiedAt = s.Verified
+			}
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// endVersion enters the version whose receipt was read.
+func (e *entering) endVersion() error {
+	h := e.header
+	if e.header.Version == 0 || e.skipped {
+		return nil
+	}
+	e.header = receipt.Header{}
+	if err := e.files.end(e.ctx); err != nil {
+		return err
+	}
+	v := registry.EnteredVersion{
+		ObjectID: e.ID, LastHash: h.Events.After,
+		ObjectVersion: registry.ObjectVersion{
+			Version: h.Version, ItemID: h.Item, Files: h.Files, SizeBytes: h.Bytes, CreatedAt: h.Created, RecordedAt: h.Recorded,
+			Inventory: e.inventory(h.Version), Replicas: e.replicas(h.Version, h.Replicas),
+		},
+		Receipt: &registry.DepositReceipt{
+			ObjectID: e.ID, Version: h.Version, KeyID: h.Key, Head: e.head, Signature: e.signature,
+			FirstEvent: h.Events.First, LastEvent: h.Events.Last(),
+		},
+	}
+	if h.Key != "" {
+		v.Key = &registry.ReceiptKey{ID: h.Key, PublicKey: h.PublicKey, FirstUsedAt: h.Recorded}
+	}
+	for _, r := range h.Replicas {
+		if r.Inventory != v.Inventory {
+			e.fault("version %d has the inventory %s, and its receipt says %s", h.Version, v.Inventory, r.Inventory)
+			break
+		}
+	}
+	return e.version(v, registry.EnteredObject{
+		MintedFor: h.Item, EZIDItem: h.EZIDItem, ProfileVersion: h.ProfileVersion,
+		Object: registry.Object{
+			Collection: h.Collection, Owner: h.Owner, LocalIDs: h.LocalIDs, Title: h.Title, Creator: h.Creator, Date: h.Date,
+			Terms: termsOf(h.Terms), CreatedAt: h.Named,
+		},
+	})
+}
+
+// version enters a version, unless the Registry had it, and notes what the object is with it.
+func (e *entering) version(v registry.EnteredVersion, o registry.EnteredObject) error {
+	if v.Version > e.entered {
+		if err := e.to.EnterVersion(e.ctx, v); err != nil {
+			return err
+		}
+	}
+	if e.object.MintedFor != "" {
+		o.MintedFor = e.object.MintedFor
+	}
+	if !e.object.CreatedAt.IsZero() {
+		o.CreatedAt = e.object.CreatedAt
+	}
+	for _, id := range o.LocalIDs {
+		e.ids[registry.OwnedID{Owner: o.Owner, LocalID: id}] = true
+	}
+	o.Files, o.SizeBytes, o.UpdatedAt = v.Files, v.SizeBytes, v.RecordedAt
+	e.object, e.done = o, v.Version
+	if v.Receipt != nil {
+		e.last = v.Receipt.LastEvent
+	}
+	return nil
+}
+
+// event enters an event of the chain. Terms that an admin assigned after the newest version count.
+func (e *entering) event(ev receipt.Event, hash string) error {
+	p := registry.Premis{
+		ID: ev.ID, ObjectID: e.ID, Version: ev.Version, Type: ev.Type, At: ev.At, Agent: ev.Agent, Outcome: ev.Outcome, Detail: ev.Detail,
+		Seq: ev.Seq, Hash: hash,
+	}
+	if ev.Version == e.header.Version && ev.Seq <= e.header.Events.Last() && !e.skipped {
+		p.ItemID = e.header.Item // an event of the version that is in its own receipt
+	}
+	e.events = append(e.events, p)
+	if terms, ok := registry.TermsIn(ev.Detail); ok && ev.Type == registry.PolicyAssignment {
+		e.terms, e.assigned = terms, ev.Seq
+	}
+	if len(e.events) < rowsAtOnce {
+		return nil
+	}
+	return e.enterEvents()
+}
+
+func (e *entering) enterEvents() error {
+	if len(e.events) == 0 {
+		return nil
+	}
+	err := e.to.EnterEvents(e.ctx, e.events)
+	e.events = e.events[:0]
+	return err
+}
+
+// fileOf converts a file of a receipt. Its version is that from which on the path has this content.
+func fileOf(f receipt.File) registry.File {
+	out := registry.File{
+		Path: f.Path, Version: f.Since, ContentPath: f.Content, SizeBytes: f.Size, Digests: f.Digests, MIMEType: f.MIMEType, Modified: f.Modified,
+	}
+	if f.Format != nil {
+		out.Format = &registry.Format{PUID: f.Format.PUID, Name: f.Format.Name, Version: f.Format.Version, Registry: f.Format.Registry, Warning: f.Format.Warning}
+	}
+	return out
+}
+
+// termsOf is the inverse of receipt.TermsOf.
+func termsOf(t receipt.Terms) registry.Terms {
+	out := registry.Terms{PreservationLevel: t.PreservationLevel, EmbargoUntil: t.EmbargoUntil, EmbargoReason: t.EmbargoReason}
+	if t.Basis != "" {
+		out.Rights = &registry.Rights{Basis: registry.RightsBasis(t.Basis), Status: t.Status, Jurisdiction: t.Jurisdiction, Statement: t.Statement, URI: t.URI}
+	}
+	return out
+}

@@ -1,0 +1,168 @@
+// Package rebuild reads what storages hold of objects, and enters it into a Registry. So a Registry can
+// be made again from the storages alone.
+//
+// [Find] reads one object in all its storages and judges each copy. [Object.Enter] enters what is right.
+// [Run] does both for all objects of the storages, and goes on where it was killed.
+//
+// The files of a version, its events and its identity come from its signed receipt (docs/evidence.md),
+// as a stream. Without a right receipt they come from the OCFL inventory and Holdfast's system files, and
+// the version's inventory is kept in memory.
+package rebuild
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/holdfast/holdfast/evidence"
+	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/registry/receipt"
+	"github.com/holdfast/holdfast/storage"
+)
+
+// Copy is what one storage holds of an object.
+type Copy struct {
+	Storage string   `json:"storage"`
+	Head    int      `json:"head"` // the newest version whose inventory is right; 0: none
+	Faults  []string `json:"faults,omitempty"`
+
+	root        ocfl.Named
+	inventories map[int]string // of the versions that are right: ALGORITHM:HEX
+}
+
+// Object is what storages hold of an object.
+type Object struct {
+	ID     string   `json:"object_id"`
+	Head   int      `json:"head"` // the newest version that a storage has right; 0: none
+	Copies []Copy   `json:"copies"`
+	Faults []string `json:"faults,omitempty"` // of the object as a whole
+
+	evidence *evidence.Copies
+}
+
+func (o *Object) fault(format string, args ...any) {
+	o.Faults = append(o.Faults, fmt.Sprintf(format, args...))
+}
+
+func (c *Copy) fault(format string, args ...any) {
+	c.Faults = append(c.Faults, fmt.Sprintf(format, args...))
+}
+
+// Find reads an object in all storages that have it, but for the bytes of its files. Its error is that
+// of a storage or of ctx. keys are the trusted keys of receipts; without any every key is trusted.
+func Find(ctx context.Context, roots ocfl.Roots, keys []receipt.PublicKey, id string) (*Object, error) {
+	o := &Object{ID: id}
+	var beside []evidence.Object
+	for _, root := range roots {
+		c, there, err := find(ctx, root, id)
+		if err != nil {
+			return nil, fmt.Errorf("read %s in storage %s: %w", id, root.Name, err)
+		}
+		if !there {
+			continue
+		}
+		o.Head = max(o.Head, c.Head)
+		o.Copies = append(o.Copies, c)
+		place, err := evidence.In(root.Root, id)
+		if err != nil {
+			return nil, err
+		}
+		beside = append(beside, place)
+	}
+	var err error
+	if o.evidence, err = evidence.Compare(ctx, id, keys, beside...); err != nil {
+		return nil, err
+	}
+	for i := range o.Copies {
+		c, e := &o.Copies[i], o.evidence.Copies[i]
+		for _, f := range e.Faults {
+			c.fault("%v", f)
+		}
+		for _, f := range e.Missing {
+			c.fault("%s is missing", f)
+		}
+		if c.Head < o.Head {
+			c.fault("version %d is missing", o.Head)
+		}
+		o.compare(c)
+	}
+	return o, nil
+}
+
+// compare compares the inventories of a copy with those of the first copy that has them. A copy with
+// another one than the first does not count as having the version.
+func (o *Object) compare(c *Copy) {
+	for version, inventory := range c.inventories {
+		if first := o.inventory(version); first != inventory {
+			c.fault("version %d has another inventory than in other storages", version)
+			delete(c.inventories, version)
+		}
+	}
+}
+
+// inventory returns the digest of a version's inventory, ALGORITHM:HEX; "" if no copy has it right.
+func (o *Object) inventory(version int) string {
+	if c := o.with(version); c != nil {
+		return c.inventories[version]
+	}
+	return ""
+}
+
+// with returns the first copy that has a version right; nil: none.
+func (o *Object) with(version int) *Copy {
+	for i := range o.Copies {
+		if o.Copies[i].inventories[version] != "" {
+			return &o.Copies[i]
+		}
+	}
+	return nil
+}
+
+// find reads the inventories of all versions in one storage. there is false if it has no such object.
+func find(ctx context.Context, root ocfl.Named, id string) (c Copy, there bool, err error) {
+	c = Copy{Storage: root.Name, root: root, inventories: map[int]string{}}
+	head, err := root.Head(ctx, id)
+	switch {
+	case errors.Is(err, ocfl.ErrNotFound):
+		return c, false, nil
+	case unreadable(err):
+		c.fault("%v", err)
+		return c, true, nil
+	case err != nil:
+		return c, false, err
+	}
+	for version := 1; version <= head.Head; version++ {
+		inventory := "v" + strconv.Itoa(version) + "/inventory.json"
+		algorithm, digest, err := root.Sidecar(ctx, id, inventory)
+		if unreadable(err) || errors.Is(err, ocfl.ErrNotFound) {
+			c.fault("%s: its sidecar cannot be read: %v", inventory, err)
+			continue
+		} else if err != nil {
+			return c, true, err
+		}
+		condition, err := root.Examine(ctx, ocfl.Stored{ID: id, Path: inventory, Algorithm: algorithm, Digest: digest}, nil)
+		if err != nil {
+			return c, true, err
+		}
+		if condition != ocfl.Right {
+			c.fault("%s is %s", inventory, condition)
+			continue
+		}
+		c.inventories[version], c.Head = algorithm+":"+digest, version
+	}
+	next := head.Key + "/v" + strconv.Itoa(head.Head+1) + "/inventory.json"
+	switch _, err := root.Store().Stat(ctx, next); {
+	case err == nil:
+		c.fault("version %d is written, but the object's inventory does not show it: its job was interrupted, and its version is not entered", head.Head+1)
+	case !errors.Is(err, storage.ErrNotFound):
+		return c, true, err
+	}
+	return c, true, nil
+}
+
+// unreadable says whether an error is about what is stored, and not about the storage.
+func unreadable(err error) bool {
+	return err != nil && (errors.As(err, new(*ocfl.DigestError)) || errors.As(err, new(*ocfl.InventoryError)) ||
+		errors.Is(err, ocfl.ErrIDTaken) || errors.Is(err, ocfl.ErrDamaged))
+}

@@ -1,0 +1,217 @@
+package workers_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast/holdfast/evidence"
+	"github.com/holdfast/holdfast/rebuild"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqlstore"
+	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
+)
+
+// seen is all that people see of an object, but for what is listed in docs/evidence.md as lost.
+func seen(t *testing.T, r *sqlstore.Store, id string) string {
+	t.Helper()
+	o, err := r.Object(t.Context(), id)
+	must(t, err)
+	o.CheckedAt, o.Unchecked = time.Time{}, "" // how long ago differs by the seconds of the deposit
+	var files []registry.File
+	var receipts []registry.DepositReceipt
+	var events registry.Page[registry.Premis]
+	if o.Gone == "" {
+		files, err = r.FileHistory(t.Context(), id, registry.FilePlace{}, 500)
+		must(t, err)
+		for _, v := range o.Versions {
+			kept, err := r.DepositReceipt(t.Context(), id, v.Version)
+			must(t, err)
+			receipts = append(receipts, kept)
+		}
+		events, err = r.PremisEvents(t.Context(), id, "", 500)
+		must(t, err)
+	}
+	text, err := json.MarshalIndent([]any{o, files, receipts, events.Rows}, "", " ")
+	must(t, err)
+	return string(text)
+}
+
+// rebuilding is a Registry that a test rebuilds.
+func (r *rig) rebuilding(t *testing.T) *sqlstore.Store {
+	t.Helper()
+	to, err := sqlstore.Open(t.Context(), sqlstore.Options{
+		URL: sqlstoretest.SQLiteAt(t, filepath.Join(t.TempDir(), "registry.db")), ReceiptKey: sqlstoretest.ReceiptKey(t),
+	})
+	must(t, err)
+	t.Cleanup(func() { must(t, to.Close()) })
+	return to
+}
+
+// TestRebuild: of storages alone a new Registry knows of every object what the old one knew.
+func TestRebuild(t *testing.T) {
+	t.Parallel()
+	r, first, _, _ := newReplicatedRig(t)
+	var ids []string
+	for i := range 4 {
+		local := fmt.Sprint("local ", i)
+		ids = append(ids, r.complete(r.fileTo(replicated, fmt.Sprint("text ", i), local)).ID)
+		if i == 1 { // a file more, and later one less
+			r.complete(r.jobTo(replicated, registry.Spec{
+				Type: registry.FileType, Mode: registry.Update, URL: r.site.put("more", "more"), Filename: "more", LocalIDs: []string{local},
+			}))
+			r.complete(r.jobTo(replicated, registry.Spec{
+				Type: registry.FileType, Mode: registry.Add, URL: r.site.put("other", "other"), Filename: "other", LocalIDs: []string{local},
+			}))
+		}
+	}
+	want := map[string]string{}
+	for _, id := range ids {
+		want[id] = seen(t, r.registry, id)
+	}
+	options := rebuild.Options{Roots: r.deps.Objects, Now: time.Now}
+	t.Run("whole", func(t *testing.T) {
+		options := options
+		options.To = r.rebuilding(t)
+		options.Fault = func(o rebuild.Object) error { t.Errorf("faults: %+v", o); return nil }
+		report, err := rebuild.Run(t.Context(), options)
+		must(t, err)
+		if report != (rebuild.Report{Objects: 4}) {
+			t.Errorf("report %+v", report)
+		}
+		for _, id := range ids {
+			if diff := cmp.Diff(want[id], seen(t, options.To.(*sqlstore.Store), id)); diff != "" {
+				t.Errorf("object %s (-want +got):\n%s", id, diff)
+			}
+		}
+		if _, err := rebuild.Run(t.Context(), options); !errors.Is(err, registry.ErrRebuilt) {
+			t.Errorf("a second rebuild: %v", err)
+		}
+	})
+	t.Run("killed anywhere", func(t *testing.T) {
+		options := options
+		for n := 0; ; n++ {
+			to := r.rebuilding(t)
+			mortal := &mortalRebuild{Rebuilding: to}
+			mortal.left.Store(int64(n))
+			options.To = mortal
+			_, err := rebuild.Run(t.Context(), options)
+			options.To = to
+			if err == nil {
+				if n < 10 {
+					t.Errorf("a rebuild has only %d calls", n)
+				}
+				return
+			}
+			if _, err = rebuild.Run(t.Context(), options); err != nil {
+				t.Fatalf("after death at call %d: %v", n, err)
+			}
+			for _, id := range ids {
+				if diff := cmp.Diff(want[id], seen(t, to, id)); diff != "" {
+					t.Fatalf("death at call %d, object %s (-want +got):\n%s", n, id, diff)
+				}
+			}
+		}
+	})
+	t.Run("damaged copy", func(t *testing.T) {
+		options := options
+		options.To = r.rebuilding(t)
+		o, err := evidence.In(r.objects, ids[1])
+		must(t, err)
+		must(t, first.Delete(t.Context(), o.Key(evidence.File{Version: 2})))
+		must(t, first.Replace(t.Context(), o.Folder+"/v1/inventory.json", []byte("{}")))
+		var faults []rebuild.Object
+		options.Fault = func(o rebuild.Object) error { faults = append(faults, o); return nil }
+		report, err := rebuild.Run(t.Context(), options)
+		must(t, err)
+		if report != (rebuild.Report{Objects: 4, Damaged: 1}) || len(faults) != 1 || len(faults[0].Copies[0].Faults) != 2 {
+			t.Errorf("report %+v, faults %+v", report, faults)
+		}
+		got, err := options.To.(*sqlstore.Store).Object(t.Context(), ids[1])
+		must(t, err)
+		if got.Head != 3 || len(got.Versions[0].Replicas) != 2 || len(got.Versions[1].Replicas) != 3 {
+			t.Errorf("object %+v", got)
+		}
+	})
+	t.Run("no receipt", func(t *testing.T) {
+		options := options
+		options.Roots = options.Roots[:1]
+		options.To = r.rebuilding(t)
+		o, err := evidence.In(r.objects, ids[2])
+		must(t, err)
+		must(t, first.Delete(t.Context(), o.Key(evidence.File{Version: 1})))
+		var faults []string
+		options.Fault = func(o rebuild.Object) error {
+			if o.ID == ids[2] {
+				faults = o.Faults
+			}
+			return nil
+		}
+		_, err = rebuild.Run(t.Context(), options)
+		must(t, err)
+		to := options.To.(*sqlstore.Store)
+		was, err := r.registry.Object(t.Context(), ids[2])
+		must(t, err)
+		got, err := to.Object(t.Context(), ids[2])
+		must(t, err)
+		if len(faults) != 1 || got.Owner != was.Owner || got.Collection != was.Collection || got.Files != was.Files || got.SizeBytes != was.SizeBytes ||
+			!cmp.Equal(got.LocalIDs, was.LocalIDs) || got.Versions[0].ItemID != was.Versions[0].ItemID {
+			t.Errorf("faults %q\nwas %+v\nis  %+v", faults, was, got)
+		}
+	})
+}
+
+var errDead = errors.New("killed")
+
+// mortalRebuild is a Registry that is gone after some calls that write.
+type mortalRebuild struct {
+	registry.Rebuilding
+	left atomic.Int64
+}
+
+func (d *mortalRebuild) dies() error {
+	if d.left.Add(-1) < 0 {
+		return errDead
+	}
+	return nil
+}
+
+func (d *mortalRebuild) SaveRebuild(ctx context.Context, s registry.RebuildState) error {
+	if err := d.dies(); err != nil {
+		return err
+	}
+	return d.Rebuilding.SaveRebuild(ctx, s)
+}
+
+func (d *mortalRebuild) EnterFiles(ctx context.Context, id string, version int, files []registry.File, checked time.Time) error {
+	if err := d.dies(); err != nil {
+		return err
+	}
+	return d.Rebuilding.EnterFiles(ctx, id, version, files, checked)
+}
+
+func (d *mortalRebuild) EnterEvents(ctx context.Context, events []registry.Premis) error {
+	if err := d.dies(); err != nil {
+		return err
+	}
+	return d.Rebuilding.EnterEvents(ctx, events)
+}
+
+func (d *mortalRebuild) EnterVersion(ctx context.Context, v registry.EnteredVersion) error {
+	if err := d.dies(); err != nil {
+		return err
+	}
+	return d.Rebuilding.EnterVersion(ctx, v)
+}
+
+func (d *mortalRebuild) EnterObject(ctx context.Context, o registry.EnteredObject) ([]registry.TakenID, error) {
+	taken, err := d.Rebuilding.EnterObject(ctx, o)
+	return taken, errors.Join(err, d.dies()) // the answer is lost
+}
