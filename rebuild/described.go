@@ -191,7 +191,7 @@ func (e *entering) system(c *Copy, version int, name string) (string, error) {
 	} else if err != nil {
 		return "", err
 	}
-	defer in.Close() //nolint:errcheck // only read from
+	defer in.Close()
 	text, err := io.ReadAll(io.LimitReader(in, mostSystem))
 	if err != nil {
 		return "", fmt.Errorf("read %s: %w", name, err)

@@ -130,8 +130,8 @@ func (v *verifier) next() ([]byte, error) {
 
 func (v *verifier) verify() error {
 	err := v.head()
-	if err == nil && v.Options.Head != nil {
-		err = v.Options.Head(v.first, v.signed)
+	if err == nil && v.Head != nil {
+		err = v.Head(v.first, v.signed)
 	}
 	if err == nil && v.Options.Header != nil {
 		err = v.Options.Header(v.Result.Header)
