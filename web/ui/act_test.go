@@ -473,6 +473,9 @@ func TestActs_WithoutScripts(t *testing.T) {
 	})
 
 	for _, route := range s.Site.Routes() {
+		if route == "POST /words" { // a script asks it for words; it changes nothing
+			continue
+		}
 		if strings.HasPrefix(route, "POST ") && !p.sent[route] {
 			t.Errorf("no form is sent to %s", route)
 		}
