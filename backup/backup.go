@@ -40,9 +40,6 @@ type Made struct {
 // volume. A killed Make leaves the folder; the next one empties it.
 const CopyFolder = ".backup"
 
-// ofKeys stands in the names of backups without a database, in the place of the Registry's name.
-const ofKeys = "keys"
-
 // Make makes a backup, reads it back from its place, and checks it wholly. Then it removes older ones
 // that are not to be kept, and never before. SQLite is copied while others write to it; of PostgreSQL
 // only keys and settings are saved. A backup that was written and not found right is left where it is,
@@ -58,7 +55,7 @@ func Make(ctx context.Context, o Options) (made Made, outcome error) {
 	}
 	defer func() { outcome = errors.Join(outcome, to.close()) }()
 	made.Manifest = Manifest{Format: Format, Version: o.Version, At: time.Now().UTC()}
-	of := ofKeys
+	of := shortAddress(o.Database)
 	var members []content
 	if path, ok := strings.CutPrefix(o.Database, "sqlite:"); ok {
 		if _, err := os.Stat(path); err != nil {
@@ -216,7 +213,7 @@ func List(ctx context.Context, where string) (all []File, err error) {
 // none. Of a Registry on PostgreSQL, whose backups have only keys and settings, it is the newest of
 // those.
 func Newest(ctx context.Context, where, database, source string) (newest File, ok bool, err error) {
-	of := ofKeys
+	of := shortAddress(database)
 	if strings.HasPrefix(database, "sqlite:") {
 		of = shortName(source)
 	}

@@ -236,6 +236,31 @@ func TestMake_BadFileRemovesNothing(t *testing.T) {
 	noError(t, err)
 }
 
+// Registries on PostgreSQL may share a place: none removes the backups of another.
+func TestMake_TwoPostgreSQLInOnePlace(t *testing.T) {
+	to := t.TempDir()
+	old := "holdfast-" + shortAddress("postgres://ann:one@db/maps") + "-20260102T030405Z.tar.zst"
+	other := "holdfast-" + shortAddress("postgres://ann:one@db/books") + "-20260102T030405Z.tar.zst"
+	for _, name := range []string{old, other} {
+		noError(t, os.WriteFile(filepath.Join(to, name), nil, 0o600))
+	}
+	o := options("postgres://ann:another@db/maps?sslmode=disable", to)
+	o.Keep = Keep{Days: 1}
+	made, err := Make(t.Context(), o)
+	noError(t, err)
+	equal(t, []string{old}, made.Removed)
+	newest, ok, err := Newest(t.Context(), to, "postgres://ann:one@db/maps", "")
+	noError(t, err)
+	equal(t, made.Name, newest.Name, ok)
+	_, ok, err = Newest(t.Context(), to, "postgres://ann:one@db/letters", "")
+	noError(t, err)
+	equal(t, false, ok, "one that was never backed up")
+	_, err = os.Stat(filepath.Join(to, other))
+	noError(t, err)
+	_, err = Verify(t.Context(), filepath.Join(to, made.Name), t.TempDir())
+	noError(t, err)
+}
+
 func TestKeep(t *testing.T) {
 	var files []File
 	for day := range 40 {

@@ -2,6 +2,7 @@ package backup
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -27,7 +28,7 @@ type File struct {
 	Name string    `json:"name"`
 	At   time.Time `json:"at"`   // when it was made, by its name
 	Size int64     `json:"size"` // bytes
-	Of   string    `json:"of"`   // the beginning of the Registry's name
+	Of   string    `json:"of"`   // the beginning of the Registry's name; keys and four digits: of a PostgreSQL database
 }
 
 // place is where backups are.
@@ -110,6 +111,17 @@ func nameOf(of string, at time.Time) string {
 func shortName(source string) string {
 	name := strings.TrimPrefix(source, "urn:uuid:")
 	return name[:min(len(name), 8)]
+}
+
+// shortAddress returns what stands in the names of the backups of a Registry on PostgreSQL, which have
+// its keys and not its name. Of two in one place neither may remove the other's, so it tells their
+// databases apart, and does not change with a password.
+func shortAddress(database string) string {
+	if u, err := url.Parse(database); err == nil {
+		database = u.Host + u.Path
+	}
+	sum := sha256.Sum256([]byte(database))
+	return fmt.Sprintf("keys%x", sum[:2])
 }
 
 // fileOf reads a name; ok is false if it is not of a backup.

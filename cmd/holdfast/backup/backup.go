@@ -193,6 +193,8 @@ func coded(err error) error {
 		return exit.Usagef("%w", err)
 	case errors.Is(err, backup.ErrNotEmpty):
 		return exit.Coded(exit.Refused, err.Error(), "")
+	case errors.Is(err, fs.ErrExist):
+		return exit.Coded(exit.Temporary, err.Error(), "another backup of this second is there; try again")
 	case errors.Is(err, node.ErrInUse):
 		return exit.Coded(exit.Temporary, err.Error(), "wait for it to end")
 	case errors.Is(err, fs.ErrNotExist):
