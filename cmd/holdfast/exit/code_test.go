@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"net/http"
 	"os"
 	"syscall"
@@ -56,6 +57,8 @@ func TestCodeOf(t *testing.T) {
 		{"no file", &fs.PathError{Op: "open", Path: "x", Err: os.ErrNotExist}, NotFound},
 		{"not ours", &fs.PathError{Op: "open", Path: "x", Err: syscall.EACCES}, Refused},
 		{"disk full", &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}, NoSpace},
+		{"file is there", &os.LinkError{Op: "link", Old: "x", New: "y", Err: syscall.EEXIST}, Failed},
+		{"connection broken", &net.OpError{Op: "read", Err: syscall.ECONNRESET}, Temporary},
 		{"export damaged", fmt.Errorf("export: %w", replica.ErrDamaged), Failed},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -84,7 +84,7 @@ func table() []row {
 		{is(context.DeadlineExceeded), Temporary, "try again"},
 		{is(io.ErrUnexpectedEOF), Temporary, "try again"},
 		{is(io.EOF), Temporary, "the connection was lost: try again"},
-		{As[net.Error], Temporary, "check the network, then try again"},
+		{ofNetwork, Temporary, "check the network, then try again"},
 	}
 }
 
@@ -123,6 +123,17 @@ func Advice(err error) string {
 	}
 	row, _ := rowOf(err)
 	return row.fix
+}
+
+// ofNetwork reports an error of the network. A bare number of the system also has the methods of a
+// net.Error, and is as often of a file.
+func ofNetwork(err error) bool {
+	var e net.Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	_, bare := e.(syscall.Errno)
+	return !bare
 }
 
 func is(target error) func(error) bool {
