@@ -61,8 +61,7 @@ func (silent) Done(time.Time, Picture) {}
 type plain struct {
 	w    io.Writer
 	next time.Time // when the next line may come
-	line string    // the last one written
-	same string    // what it said
+	same string    // what the last line said
 }
 
 func (p *plain) Show(now time.Time, pic Picture) {
@@ -77,14 +76,14 @@ func (p *plain) Show(now time.Time, pic Picture) {
 }
 
 func (p *plain) Done(_ time.Time, pic Picture) {
-	if pic.Line != p.line { // not written just now
+	if pic.said() != p.same { // else it stands there already
 		p.write(pic)
 	}
 }
 
 // It ignores write errors: the work matters more than its display.
 func (p *plain) write(pic Picture) {
-	p.line, p.same = pic.Line, pic.said()
+	p.same = pic.said()
 	_, _ = fmt.Fprintln(p.w, pic.Line)
 }
 

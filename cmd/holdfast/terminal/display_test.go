@@ -34,6 +34,7 @@ func TestPlain_NothingTwice(t *testing.T) {
 		}
 		p.Show(begun.Add(time.Duration(i)*time.Second), Picture{Line: SpanText(time.Duration(i)*time.Second) + " " + said, Same: said})
 	}
+	p.Done(begun.Add(30*time.Second), Picture{Line: "0:30 running", Same: "running"})
 	if got, want := out.String(), "0:01 waiting\n0:12 running\n"; got != want {
 		t.Errorf("wrote %q, want %q", got, want)
 	}
