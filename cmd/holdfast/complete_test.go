@@ -67,6 +67,10 @@ func TestComplete(t *testing.T) {
 		{[]string{"item", "list", "state:f"}, "state:failed", "state:completed"},
 		{[]string{"item", "requeue", "--match", "collection:"}, "collection:default", ""},
 		{[]string{"token", "revoke", ""}, "", item},
+		{[]string{"item", "list", "--status", ""}, "failed", ""},
+		{[]string{"hold", "add", "--scope", "s"}, "stage", "collection"},
+		{[]string{"hold", "add", "--scope", "stage", "--key", "d"}, "download", "default"},
+		{[]string{"hold", "add", "--scope", "collection", "--key", "d"}, "default", "download"},
 	} {
 		got := complete(dir, c.words...)
 		has := func(start string) bool {

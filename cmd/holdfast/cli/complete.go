@@ -44,7 +44,13 @@ var argumentValues = []struct {
 
 // flagValues says what the values of flags are, by the flag's name.
 var flagValues = map[string]values{
-	"collection": collections, "stage": always(stageNames()), "from": always(stageNames()), "match": terms,
+	"collection": collections, "stage": named(registry.Stages()), "from": named(registry.Stages()), "match": terms,
+	"status": named(registry.Statuses()), "role": named(registry.Roles()), "scope": named(registry.HoldScopes()),
+}
+
+// keyValues says what the value of --key is, by that of --scope.
+var keyValues = map[registry.HoldScope]values{
+	registry.HoldStage: named(registry.Stages()), registry.HoldCollection: collections, registry.HoldBatch: itemsOf(registry.Batch), registry.HoldItem: itemsOf(""),
 }
 
 // complete lets shells complete the arguments and flags of all commands below cmd that speak to a
@@ -69,6 +75,18 @@ func (a *App) complete(cmd *cobra.Command) {
 			_ = cmd.RegisterFlagCompletionFunc(name, a.completed(v, true)) // an error: the command has its own
 		}
 	}
+	if cmd.Flags().Lookup("key") != nil && cmd.Flags().Lookup("scope") != nil {
+		_ = cmd.RegisterFlagCompletionFunc("key", a.key) // it has no other
+	}
+}
+
+// key lets shells complete --key by what --scope says.
+func (a *App) key(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
+	v := keyValues[registry.HoldScope(cmd.Flag("scope").Value.String())]
+	if v == nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return a.completed(v, true)(cmd, args, start)
 }
 
 // completed asks the running service for values. While it does not answer there are none.
@@ -95,16 +113,13 @@ func (a *App) completed(v values, many bool) cobra.CompletionFunc {
 	}
 }
 
-// always returns values that no service is asked for.
-func always(all []string) values {
-	return func(context.Context, *client.Client, string) ([]string, error) { return all, nil }
-}
-
-func stageNames() (names []string) {
-	for _, s := range registry.Stages() {
-		names = append(names, string(s))
+// named returns names that no service is asked for.
+func named[T ~string](all []T) values {
+	names := make([]string, len(all))
+	for i, name := range all {
+		names[i] = string(name)
 	}
-	return names
+	return func(context.Context, *client.Client, string) ([]string, error) { return names, nil }
 }
 
 // itemsOf returns the ids of items of an action, or of all, the newest first.
