@@ -161,7 +161,7 @@ func rowOf(job registry.WorkItem, k checkm.Kind, columns []column) rowForm {
 	if spec.Digest != nil {
 		row.Algorithm, row.Digest = spec.Digest.Algorithm, spec.Digest.Value
 	}
-	r := rowForm{ID: job.ID, At: job.Line, Line: registry.LineText(job.Row, job.Line), Name: job.Name, Error: job.Note, CorrectedBy: job.CorrectedBy}
+	r := rowForm{ID: job.ID, At: job.Line, Line: registry.LineText(job.Row, job.Line), Name: job.Heading(), Error: job.Note, CorrectedBy: job.CorrectedBy}
 	r.Lost = spec.Digest == nil && strings.Contains(job.Note, "(nfo:hash")
 	fields, cells := k.Fields(), k.Cells(row)
 	for _, c := range columns {

@@ -173,7 +173,7 @@ func TestRows_All(t *testing.T) {
 
 	// All are then those that no deposit has.
 	second = s.Get(t, next, http.StatusOK)
-	wantAll(t, second, "Corrected by", "21.png")
+	wantAll(t, second, "Corrected by", "Plate 21")
 	if strings.Contains(second, `name="row"`) || strings.Contains(second, "Check and submit 20 rows") {
 		t.Error("corrected rows are offered again")
 	}
