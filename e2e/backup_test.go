@@ -71,6 +71,17 @@ func TestBackup_DuringIngest(t *testing.T) {
 	h.must(0, "object", "audit", "--all")
 	h.must(0, "object", "show", kept)
 	h.must(0, "submit", path, "--force") // it is accepted, and waits
+	checkpoints := filepath.Join(restored, "storage", "extensions", "holdfast-checkpoints")
+	if _, err := os.Stat(checkpoints); err == nil {
+		t.Error("a checkpoint of the restored record was signed before anybody judged it")
+	}
+	terms := filepath.Join(t.TempDir(), "terms.yaml")
+	if err := os.WriteFile(terms, []byte("preservation_level: full\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := h.run("object", "terms", kept, "--set", terms, "--reason", "x"); r.code == 0 || !strings.Contains(r.stderr, "restored from a backup") {
+		t.Errorf("an event is written to the restored record: %+v", r)
+	}
 
 	for _, stage := range registry.RestoredStages() {
 		h.must(0, "hold", "remove", "--scope", "stage", "--key", string(stage))
@@ -80,6 +91,14 @@ func TestBackup_DuringIngest(t *testing.T) {
 	if holds := rows[registry.Hold](h, "hold", "list"); len(holds) != 0 {
 		t.Errorf("released holds came back: %v", holds)
 	}
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		if _, err := os.Stat(checkpoints); err == nil {
+			break
+		} else if time.Now().After(deadline) {
+			t.Fatal("no checkpoint is written after the holds were released")
+		}
+	}
+	h.must(0, "object", "terms", kept, "--set", terms, "--reason", "x")
 	says(t, "the queue after a restart", h.must(0, "queue", "status").stdout, "RESTORED")
 	h.must(0, "object", "verify", kept)
 	h.must(0, "object", "audit", "--all")

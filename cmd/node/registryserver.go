@@ -155,7 +155,7 @@ func (n *Node) runRegistry(ctx context.Context, d *registryServer, l net.Listene
 		}.Run)
 	}
 	n.run(periodic.Job{
-		Do: (&checkpoint.Checkpointer{Registry: d.registry, Objects: d.objects}).Make, Every: checkpointEvery, Log: n.Log,
+		Do: d.makeCheckpoints, Every: checkpointEvery, Log: n.Log,
 		Fails: "writing a checkpoint failed; holdfast object audit --all has the details", Works: "writing checkpoints works again",
 	}.Run)
 	n.runBackups(d.backups, d.source)
@@ -173,6 +173,17 @@ const checkpointEvery = 10 * time.Minute
 
 // digestEvery is the interval of checks whether a digest is due.
 const digestEvery = 30 * time.Second
+
+// makeCheckpoints writes the checkpoints that are due. After a restore from a backup it waits until an
+// admin has released the holds: a checkpoint of the older record would make it look whole, and hide what
+// it has lost.
+func (d *registryServer) makeCheckpoints(ctx context.Context) error {
+	held, err := d.registry.RestoredHeld(ctx)
+	if err != nil || held {
+		return err
+	}
+	return (&checkpoint.Checkpointer{Registry: d.registry, Objects: d.objects}).Make(ctx)
+}
 
 func (d *registryServer) makeDigest(ctx context.Context, log *slog.Logger) error {
 	made, err := d.registry.MakeDigest(ctx, d.digest)

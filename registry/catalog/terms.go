@@ -78,6 +78,9 @@ func (s *Catalog) SetTerms(ctx context.Context, objectID string, terms registry.
 		if err != nil || was == text { // a repeat
 			return err
 		}
+		if err := t.WhileRestored(); err != nil {
+			return err
+		}
 		if err := t.Do(`UPDATE object SET terms = $2 WHERE id = $1`, objectID, text); err != nil {
 			return err
 		}

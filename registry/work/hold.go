@@ -312,6 +312,42 @@ func scanRestored(row sqldb.Scanner) (r registry.Restored, err error) {
 	return r, nil
 }
 
+// restoring is the actor of the holds of a restored database.
+const restoring = "backup restore"
+
+// RestoredHeld reports whether the database was restored from a backup, and a hold of its first start is
+// still in place: nobody has judged yet whether the record may go on.
+func (e *Engine) RestoredHeld(ctx context.Context) (held bool, err error) {
+	r, err := e.Restored(ctx)
+	if err != nil || !r.Open() {
+		return false, err
+	}
+	if err := e.db.Read.QueryRowContext(ctx, selectRestoredHeld, restoring).Scan(&held); err != nil {
+		return false, fmt.Errorf("look for the holds of a restored database: %w", err)
+	}
+	return held || !r.Held, nil
+}
+
+const selectRestoredHeld = `SELECT EXISTS (SELECT 1 FROM hold WHERE actor = $1)`
+
+// WhileRestored returns an ErrInvalid while RestoredHeld is true. Who writes an event to an object's
+// chain outside of the held stages asks it: the number of the event may be that of a signed one that
+// the record lost.
+func (t *Tx) WhileRestored() error {
+	r, err := scanRestored(t.Row(selectRestored, sqldb.SettingRestored))
+	if err != nil || !r.Open() {
+		return err
+	}
+	var held bool
+	if err := t.Get(selectRestoredHeld, []any{restoring}, &held); err != nil {
+		return fmt.Errorf("look for the holds of a restored database: %w", err)
+	}
+	if held || !r.Held {
+		return fmt.Errorf("%w: this Registry was restored from a backup, and its record may be older than the storages; compare them, and release the holds first (docs/receipt.md, After a backup was restored)", registry.ErrInvalid)
+	}
+	return nil
+}
+
 // HoldRestored holds registry.RestoredStages if the database was restored and record and storages were
 // not compared yet. It does so once: who releases the holds decided it. It returns the mark.
 func (e *Engine) HoldRestored(ctx context.Context) (r registry.Restored, err error) {
@@ -319,10 +355,9 @@ func (e *Engine) HoldRestored(ctx context.Context) (r registry.Restored, err err
 		if r, err = scanRestored(t.Row(selectRestored, sqldb.SettingRestored)); err != nil || !r.Open() || r.Held {
 			return err
 		}
-		const actor = "backup restore"
 		reason := "restored from a backup of " + r.BackupAt.UTC().Format(time.RFC3339) + ": the storages may be newer than the record; see docs/receipt.md"
 		for _, stage := range registry.RestoredStages() {
-			if err := t.addHold(registry.Hold{Scope: registry.HoldStage, Key: string(stage), Reason: reason, Actor: actor}); err != nil {
+			if err := t.addHold(registry.Hold{Scope: registry.HoldStage, Key: string(stage), Reason: reason, Actor: restoring}); err != nil {
 				return err
 			}
 		}
@@ -331,7 +366,7 @@ func (e *Engine) HoldRestored(ctx context.Context) (r registry.Restored, err err
 		if err != nil {
 			return fmt.Errorf("encode the mark of a restored database: %w", err)
 		}
-		return t.Do(sqldb.PutRestored, sqldb.SettingRestored, string(text), r.From, actor, t.Now)
+		return t.Do(sqldb.PutRestored, sqldb.SettingRestored, string(text), r.From, restoring, t.Now)
 	})
 	if err != nil {
 		return r, fmt.Errorf("hold what a restored database must not do: %w", err)

@@ -171,7 +171,7 @@ func restoreCommand(a *cli.App) *cobra.Command {
 			if m.Database == nil {
 				a.Note("there is no database in it: it was PostgreSQL's; restore that with its own tools (docs/operating.md#postgresql)")
 			} else {
-				a.Note("the record may be older than the storages; what to do next: docs/receipt.md, \"After a backup was restored\"")
+				a.Note("before you start it, move the storage of the old folder into it; the record may be older than the storages, so what to do next: docs/receipt.md, \"After a backup was restored\"")
 			}
 			return nil
 		},
