@@ -78,7 +78,7 @@ func TestMetrics(t *testing.T) {
 		{end, `holdfast_http_request_duration_seconds_count{method="GET",route="/api/v1/items/{id}",status="4xx"} `},
 		{end, `holdfast_build_info{`},
 		{end, `go_sql_open_connections{db_name="read"} `},
-		{end, `holdfast_database_errors_total{connection="write"} 0`},
+		{end, `holdfast_database_errors_total{connection="write"} `}, // other tests of this process stop a database
 		{end, `holdfast_sweep_age_seconds `},
 		// The one that waited could start when the other ended, a moment before its claim.
 		{end, `holdfast_dispatch_duration_seconds_bucket{stage="run:measured",le="262.144"} 1`},
