@@ -68,6 +68,9 @@ const DefaultCollection = "default"
 // prepare reads the Registry's identifier, makes waiting items due again and makes sure that the default collection exists. alone
 // says that no worker of an earlier process is left: it then takes their items back at once.
 func (d *registryServer) prepare(ctx context.Context, log *slog.Logger, alone bool) error {
+	if err := d.rebuilt(ctx); err != nil {
+		return err
+	}
 	// First of all: with the first claim a step may begin that gives a second name to a stored object.
 	restored, err := d.registry.HoldRestored(ctx)
 	if err != nil {
