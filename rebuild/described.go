@@ -151,6 +151,25 @@ func (e *entering) described(version int) (h receipt.Header, err error) {
 	return h, nil
 }
 
+// profile returns what an object says of its collection's profile: name, owner, collection ARKs, storages
+// and digest algorithm. It is empty for a collection of which an object was entered before.
+func (e *entering) profile() (p registry.Profile, err error) {
+	c := e.with(e.Head)
+	if e.collections != nil {
+		if _, known := e.collections.Load(e.object.Collection); known {
+			return p, nil
+		}
+	}
+	p.Name, p.Owner, p.Storages = e.object.Collection, e.object.Owner, e.storages
+	p.DigestAlgorithm, _, _ = strings.Cut(c.inventories[e.Head], ":")
+	if slices.Equal(p.Storages, []string{registry.DefaultStorage}) {
+		p.Storages = nil // as by default
+	}
+	members, err := e.system(c, e.Head, "mrt-membership.txt")
+	p.Collections = strings.Fields(members)
+	return p, err
+}
+
 // first returns the first of a description's values; "" if it says that there is none.
 func first(values []string) string {
 	if len(values) == 0 || strings.HasPrefix(values[0], "(:") {

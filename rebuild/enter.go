@@ -61,6 +61,7 @@ type entering struct {
 
 	terms    registry.Terms // that an admin assigned last
 	assigned int64          // the event of it; 0: nobody did
+	storages []string       // of the newest version, as its receipt orders them
 }
 
 func (e *entering) all() error {
@@ -105,7 +106,13 @@ func (e *entering) all() error {
 		e.object.Terms = e.terms
 	}
 	e.object.ID, e.object.Head = e.ID, e.Head
+	if e.object.Profile, err = e.profile(); err != nil {
+		return err
+	}
 	taken, err := e.to.EnterObject(e.ctx, e.object)
+	if err == nil && e.collections != nil { // not earlier: until then another object must bring the profile, too
+		e.collections.Store(e.object.Collection, true)
+	}
 	for _, id := range taken {
 		e.fault("its local id %q of %s belongs to %s, too, which keeps it", id.LocalID, id.Owner, id.ObjectID)
 	}
@@ -198,6 +205,10 @@ func (e *entering) endVersion() error {
 	}
 	if h.Key != "" {
 		v.Key = &registry.ReceiptKey{ID: h.Key, PublicKey: h.PublicKey, FirstUsedAt: h.Recorded}
+	}
+	e.storages = nil
+	for _, r := range h.Replicas {
+		e.storages = append(e.storages, r.Storage)
 	}
 	for _, r := range h.Replicas {
 		if r.Inventory != v.Inventory {

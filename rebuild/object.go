@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 
 	"github.com/holdfast/holdfast/evidence"
 	"github.com/holdfast/holdfast/ocfl"
@@ -38,7 +39,8 @@ type Object struct {
 	Copies []Copy   `json:"copies"`
 	Faults []string `json:"faults,omitempty"` // of the object as a whole
 
-	evidence *evidence.Copies
+	evidence    *evidence.Copies
+	collections *sync.Map // of which an object was entered; nil: that is not known
 }
 
 func (o *Object) fault(format string, args ...any) {

@@ -82,7 +82,8 @@ func Run(ctx context.Context, o Options) (Report, error) {
 // run is a Run.
 type run struct {
 	Options
-	state registry.RebuildState
+	state       registry.RebuildState
+	collections sync.Map // of which an object was entered
 
 	mu     sync.Mutex
 	report Report
@@ -219,6 +220,7 @@ func (r *run) object(ctx context.Context, i int, id string) error {
 	if err != nil {
 		return err
 	}
+	o.collections = &r.collections
 	switch {
 	case gone != "":
 		o.fault("it was deleted, and files of it are left")

@@ -270,7 +270,9 @@ type EnteredObject struct {
 	MintedFor      string
 	EZIDItem       string
 	ProfileVersion int // of the collection's profile; 0: not known
-	IDs            []OwnedID
+	// Profile is what is known of the collection's, for a collection that the Registry does not know.
+	Profile Profile
+	IDs     []OwnedID
 }
 
 // OwnedID is a local id of an owner.

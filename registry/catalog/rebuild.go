@@ -254,7 +254,7 @@ func (t *tx) enterCollection(o registry.EnteredObject) error {
 	err := t.Get(`SELECT version, profile FROM collection WHERE mnemonic = $1`, []any{o.Collection}, &version, &text)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		profile, err := json.Marshal(registry.Profile{Name: o.Collection, Owner: o.Owner, DigestAlgorithm: registry.DefaultDigest})
+		profile, err := json.Marshal(o.Profile)
 		if err != nil {
 			return fmt.Errorf("encode the profile of %s: %w", o.Collection, err)
 		}
