@@ -72,6 +72,10 @@ func TestRebuild(t *testing.T) {
 			}))
 		}
 	}
+	gone := r.complete(r.fileTo(replicated, "text of a deleted one", "deleted"))
+	if it := r.advance(r.deletion(gone), ""); it.Status != registry.Completed {
+		t.Fatalf("the deletion is %s: %s", it.Status, it.Note)
+	}
 	want := map[string]string{}
 	for _, id := range ids {
 		want[id] = seen(t, r.registry, id)
@@ -83,13 +87,22 @@ func TestRebuild(t *testing.T) {
 		options.Fault = func(o rebuild.Object) error { t.Errorf("faults: %+v", o); return nil }
 		report, err := rebuild.Run(t.Context(), options)
 		must(t, err)
-		if report != (rebuild.Report{Objects: 4}) {
+		if report != (rebuild.Report{Objects: 4, Deleted: 1}) {
 			t.Errorf("report %+v", report)
 		}
 		for _, id := range ids {
 			if diff := cmp.Diff(want[id], seen(t, options.To.(*sqlstore.Store), id)); diff != "" {
 				t.Errorf("object %s (-want +got):\n%s", id, diff)
 			}
+		}
+		was, err := r.registry.Object(t.Context(), gone.ID)
+		must(t, err)
+		is, err := options.To.(*sqlstore.Store).Object(t.Context(), gone.ID)
+		must(t, err)
+		// Of the tombstone: it does not say when it was carried out.
+		was.Deletion.DeletedAt, is.Deletion.DeletedAt = nil, nil
+		if diff := cmp.Diff(was.Deletion, is.Deletion); diff != "" || is.Gone != was.Gone || is.Head != was.Head {
+			t.Errorf("the deleted object is %+v (-want +got):\n%s", is, diff)
 		}
 		if _, err := rebuild.Run(t.Context(), options); !errors.Is(err, registry.ErrRebuilt) {
 			t.Errorf("a second rebuild: %v", err)
@@ -131,7 +144,7 @@ func TestRebuild(t *testing.T) {
 		options.Fault = func(o rebuild.Object) error { faults = append(faults, o); return nil }
 		report, err := rebuild.Run(t.Context(), options)
 		must(t, err)
-		if report != (rebuild.Report{Objects: 4, Damaged: 1}) || len(faults) != 1 || len(faults[0].Copies[0].Faults) != 2 {
+		if report != (rebuild.Report{Objects: 4, Deleted: 1, Damaged: 1}) || len(faults) != 1 || len(faults[0].Copies[0].Faults) != 2 {
 			t.Errorf("report %+v, faults %+v", report, faults)
 		}
 		got, err := options.To.(*sqlstore.Store).Object(t.Context(), ids[1])
