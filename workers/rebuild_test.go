@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,10 +14,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast/holdfast/evidence"
+	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/rebuild"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/sqlstore"
 	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
+	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/storage/s3"
+	"github.com/holdfast/holdfast/storage/s3/s3test"
 )
 
 // seen is all that people see of an object, but for what is listed in docs/evidence.md as lost.
@@ -227,4 +232,53 @@ func (d *mortalRebuild) EnterVersion(ctx context.Context, v registry.EnteredVers
 func (d *mortalRebuild) EnterObject(ctx context.Context, o registry.EnteredObject) ([]registry.TakenID, error) {
 	taken, err := d.Rebuilding.EnterObject(ctx, o)
 	return taken, errors.Join(err, d.dies()) // the answer is lost
+}
+
+// TestRebuild_Bucket: a bucket with a copy of a storage is as good, also after a kill between portions.
+func TestRebuild_Bucket(t *testing.T) {
+	s3test.Setenv(t)
+	bucket, err := s3.Open(t.Context(), s3test.Start(t).Address("objects"))
+	must(t, err)
+	t.Cleanup(func() { must(t, bucket.Close()) })
+	r := newRig(t, nil)
+	want := map[string]string{}
+	for i := range 3 {
+		o := r.complete(r.fileTo(collection, fmt.Sprint("text ", i), fmt.Sprint("local ", i)))
+		want[o.ID] = seen(t, r.registry, o.ID)
+	}
+	for info, err := range r.storage.List(t.Context(), "") {
+		must(t, err)
+		text, err := storage.ReadAll(t.Context(), r.storage, info.Key, 1<<20)
+		must(t, err)
+		_, err = storage.Put(t.Context(), bucket, info.Key, text)
+		must(t, err)
+	}
+	root, err := ocfl.OpenRoot(t.Context(), bucket, "", nil)
+	must(t, err)
+	to := r.rebuilding(t)
+	report, err := rebuild.Run(t.Context(), rebuild.Options{Roots: roots(root), To: to, Now: time.Now})
+	must(t, err)
+	if report != (rebuild.Report{Objects: 3}) {
+		t.Errorf("report %+v", report)
+	}
+	var folders []string
+	for id := range want {
+		if diff := cmp.Diff(want[id], seen(t, to, id)); diff != "" {
+			t.Errorf("object %s (-want +got):\n%s", id, diff)
+		}
+		folder, err := root.ObjectKey(id)
+		must(t, err)
+		folders = append(folders, folder)
+	}
+	slices.Sort(folders)
+	for i, folder := range folders {
+		var after []string
+		for o, err := range root.ObjectsAfter(t.Context(), folder) {
+			must(t, err)
+			after = append(after, o.Key)
+		}
+		if !slices.Equal(after, folders[i+1:]) {
+			t.Errorf("after %s: %q, want %q", folder, after, folders[i+1:])
+		}
+	}
 }
