@@ -297,9 +297,10 @@ func (e *Engine) Restored(ctx context.Context) (r registry.Restored, err error) 
 
 const selectRestored = `SELECT value FROM setting WHERE name = $1`
 
-func scanRestored(row sqldb.Scanner) (r registry.Restored, err error) {
+// scanRestored reads the mark, and what a statement has behind it.
+func scanRestored(row sqldb.Scanner, more ...any) (r registry.Restored, err error) {
 	var text string
-	err = row.Scan(&text)
+	err = row.Scan(append([]any{&text}, more...)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return r, nil
 	}
@@ -317,35 +318,26 @@ const restoring = "backup restore"
 
 // RestoredHeld reports whether the database was restored from a backup, and a hold of its first start is
 // still in place: nobody has judged yet whether the record may go on.
-func (e *Engine) RestoredHeld(ctx context.Context) (held bool, err error) {
-	r, err := e.Restored(ctx)
-	if err != nil || !r.Open() {
-		return false, err
-	}
-	if err := e.db.Read.QueryRowContext(ctx, selectRestoredHeld, restoring).Scan(&held); err != nil {
-		return false, fmt.Errorf("look for the holds of a restored database: %w", err)
-	}
-	return held || !r.Held, nil
+func (e *Engine) RestoredHeld(ctx context.Context) (bool, error) {
+	return scanRestoredHeld(e.db.Read.QueryRowContext(ctx, selectRestoredHeld, sqldb.SettingRestored, restoring))
 }
 
-const selectRestoredHeld = `SELECT EXISTS (SELECT 1 FROM hold WHERE actor = $1)`
+const selectRestoredHeld = `SELECT value, EXISTS (SELECT 1 FROM hold WHERE actor = $2) FROM setting WHERE name = $1`
+
+func scanRestoredHeld(row sqldb.Scanner) (held bool, err error) {
+	r, err := scanRestored(row, &held)
+	return r.Open() && (held || !r.Held), err
+}
 
 // WhileRestored returns an ErrInvalid while RestoredHeld is true. Who writes an event to an object's
 // chain outside of the held stages asks it: the number of the event may be that of a signed one that
 // the record lost.
 func (t *Tx) WhileRestored() error {
-	r, err := scanRestored(t.Row(selectRestored, sqldb.SettingRestored))
-	if err != nil || !r.Open() {
-		return err
+	held, err := scanRestoredHeld(t.Row(selectRestoredHeld, sqldb.SettingRestored, restoring))
+	if err == nil && held {
+		err = fmt.Errorf("%w: this Registry was restored from a backup, and its record may be older than the storages; compare them, and release the holds first (docs/receipt.md, After a backup was restored)", registry.ErrInvalid)
 	}
-	var held bool
-	if err := t.Get(selectRestoredHeld, []any{restoring}, &held); err != nil {
-		return fmt.Errorf("look for the holds of a restored database: %w", err)
-	}
-	if held || !r.Held {
-		return fmt.Errorf("%w: this Registry was restored from a backup, and its record may be older than the storages; compare them, and release the holds first (docs/receipt.md, After a backup was restored)", registry.ErrInvalid)
-	}
-	return nil
+	return err
 }
 
 // HoldRestored holds registry.RestoredStages if the database was restored and record and storages were
