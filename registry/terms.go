@@ -127,6 +127,21 @@ func (t Terms) Embargoed(at time.Time) bool {
 	return t.EmbargoUntil != "" && at.UTC().Format(time.DateOnly) < t.EmbargoUntil
 }
 
+// Keep reports whether an embargo keeps the files from somebody with a role at a time: all but admins.
+func (t Terms) Keep(from Role, at time.Time) bool { return from != RoleAdmin && t.Embargoed(at) }
+
+// Embargo says the embargo; "" if there is none.
+func (t Terms) Embargo() string {
+	if t.EmbargoUntil == "" {
+		return ""
+	}
+	text := "embargo until " + t.EmbargoUntil
+	if t.EmbargoReason != "" {
+		text += " (" + t.EmbargoReason + ")"
+	}
+	return text
+}
+
 // IsZero reports whether the terms say nothing.
 func (t Terms) IsZero() bool { return t == Terms{} }
 
@@ -139,11 +154,7 @@ func (t Terms) String() string {
 	if t.PreservationLevel != "" {
 		parts = append(parts, "preservation level: "+t.PreservationLevel)
 	}
-	if t.EmbargoUntil != "" {
-		text := "embargo until " + t.EmbargoUntil
-		if t.EmbargoReason != "" {
-			text += " (" + t.EmbargoReason + ")"
-		}
+	if text := t.Embargo(); text != "" {
 		parts = append(parts, text)
 	}
 	return strings.Join(parts, "; ")

@@ -51,12 +51,8 @@ func (s *Service) setTerms(ctx context.Context, in *termsInput) (*endpoint.Outpu
 // embargo keeps the files from others than admins.
 func (s *Service) readable(ctx context.Context, id string) error {
 	o, err := lookup.Readable(ctx, s.Registry, id)
-	if err == nil && o.Terms.Embargoed(s.Now()) && access.Of(ctx).Token.Role != registry.RoleAdmin {
-		text := fmt.Sprintf("the files of %s are under embargo until %s", o.ID, o.Terms.EmbargoUntil)
-		if o.Terms.EmbargoReason != "" {
-			text += " (" + o.Terms.EmbargoReason + ")"
-		}
-		err = wire.NewProblem(http.StatusForbidden, wire.CodeEmbargo, text+"; ask an admin, who can read them")
+	if err == nil && o.Terms.Keep(access.Of(ctx).Token.Role, s.Now()) {
+		err = wire.NewProblem(http.StatusForbidden, wire.CodeEmbargo, fmt.Sprintf("the files of %s are under %s; ask an admin, who can read them", o.ID, o.Terms.Embargo()))
 	}
 	return err
 }

@@ -194,8 +194,7 @@ func (s *Site) now() time.Time {
 // Embargoed reports whether an embargo keeps an object's files from others than admins, and whether it
 // keeps them from the viewer.
 func (s *Site) Embargoed(ctx context.Context, o registry.Object) (embargoed, kept bool) {
-	embargoed = o.Terms.Embargoed(s.now())
-	return embargoed, embargoed && s.Caller(ctx).Role != registry.RoleAdmin
+	return o.Terms.Embargoed(s.now()), o.Terms.Keep(s.Caller(ctx).Role, s.now())
 }
 
 // ServeHTTP answers requests for all pages. The caller must decide who may see them.
