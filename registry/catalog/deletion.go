@@ -260,11 +260,15 @@ func (s *Catalog) WithdrawDeletion(ctx context.Context, objectID, actor string) 
 
 // deletionEvent records a decision as an event of the object's collection.
 func (t *tx) deletionEvent(kind, actor string, d registry.Deletion) error {
-	var collection string
-	if err := t.Get(`SELECT collection FROM object WHERE id = $1`, []any{d.ObjectID}, &collection); err != nil {
+	return t.noteObject(d.ObjectID, work.Entry{ItemID: d.ItemID, Kind: kind, Actor: actor, Data: map[string]any{"object_id": d.ObjectID, "reason": d.Reason, "asked_by": d.AskedBy}})
+}
+
+// noteObject writes an event about an object, in the object's collection.
+func (t *tx) noteObject(objectID string, e work.Entry) error {
+	if err := t.Get(`SELECT collection FROM object WHERE id = $1`, []any{objectID}, &e.Collection); err != nil {
 		return err
 	}
-	return t.Note(work.Entry{ItemID: d.ItemID, Kind: kind, Actor: actor, Collection: collection, Data: map[string]any{"object_id": d.ObjectID, "reason": d.Reason, "asked_by": d.AskedBy}})
+	return t.Note(e)
 }
 
 // deletionBy returns the deletion that an attempt's item carries out. It returns ErrNotFound for

@@ -147,15 +147,15 @@ func (t *tx) identity(it registry.WorkItem, h *receipt.Header) error {
 	}
 	h.ProfileVersion = spec.ProfileVersion
 	var named int64
-	if err := t.Get(`SELECT created_at, ezid_item FROM object WHERE id = $1`, []any{h.Object}, &named, &h.EZIDItem); err != nil {
+	var text string
+	if err := t.Get(`SELECT created_at, ezid_item, terms FROM object WHERE id = $1`, []any{h.Object}, &named, &h.EZIDItem, &text); err != nil {
 		return fmt.Errorf("look up %s: %w", h.Object, err)
 	}
-	h.Named = sqldb.FromMicros(named)
-	terms, err := t.terms(h.Object)
+	terms, err := decodeTerms(text)
 	if err != nil {
 		return err
 	}
-	h.Terms = receipt.TermsOf(terms)
+	h.Named, h.Terms = sqldb.FromMicros(named), receipt.TermsOf(terms)
 	// All of the owner's, also those of a job that failed after it was named.
 	ask := t.Ask(`SELECT local_id FROM identifier WHERE ark = $1 AND owner = $2 ORDER BY local_id`, h.Object, h.Owner)
 	h.LocalIDs, err = sqldb.Collect(ask, "look up local ids", func(row sqldb.Scanner) (id string, err error) { return id, row.Scan(&id) })

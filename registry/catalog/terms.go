@@ -91,12 +91,8 @@ func (s *Catalog) SetTerms(ctx context.Context, objectID string, terms registry.
 		if err != nil {
 			return err
 		}
-		var collection string
-		if err := t.Get(`SELECT collection FROM object WHERE id = $1`, []any{objectID}, &collection); err != nil {
-			return err
-		}
-		return t.Note(work.Entry{
-			Kind: eventTermsSet, Actor: actor, Collection: collection,
+		return t.noteObject(objectID, work.Entry{
+			Kind: eventTermsSet, Actor: actor,
 			Data: map[string]any{"object_id": objectID, "reason": reason, "terms": terms.String(), "before": before.String()},
 		})
 	})
