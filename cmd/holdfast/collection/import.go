@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast/holdfast/cmd/holdfast/cli"
 	"github.com/holdfast/holdfast/cmd/holdfast/exit"
+	"github.com/holdfast/holdfast/cmd/holdfast/payload"
 	"github.com/holdfast/holdfast/cmd/holdfast/terminal"
 	"github.com/holdfast/holdfast/profile"
 	"github.com/holdfast/holdfast/registry"
@@ -101,7 +102,7 @@ func printImported(a *cli.App, out Imported) error {
 // importProfile imports one file. With an error it returns the result so far.
 func importProfile(ctx context.Context, a *cli.App, c *client.Client, file string, nodes map[string][]string, i importing) (Imported, error) {
 	out := Imported{File: file, Outcome: "refused"}
-	text, err := readDocument(a, file)
+	text, err := payload.ReadDocument(file, a.In)
 	if err != nil {
 		return out, err
 	}

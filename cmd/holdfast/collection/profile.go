@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast/holdfast/cmd/holdfast/cli"
 	"github.com/holdfast/holdfast/cmd/holdfast/exit"
+	"github.com/holdfast/holdfast/cmd/holdfast/payload"
 	"github.com/holdfast/holdfast/cmd/holdfast/terminal"
 	"github.com/holdfast/holdfast/profile"
 	"github.com/holdfast/holdfast/registry"
@@ -155,7 +154,7 @@ func updateCollection(ctx context.Context, a *cli.App, name string, s saving) er
 
 // readProfile reads a profile from a file, or from standard input for "-".
 func readProfile(a *cli.App, file string) (*profile.Document, error) {
-	text, err := readDocument(a, file)
+	text, err := payload.ReadDocument(file, a.In)
 	if err != nil {
 		return nil, err
 	}
@@ -166,34 +165,9 @@ func readProfile(a *cli.App, file string) (*profile.Document, error) {
 	return doc, err
 }
 
-// readDocument reads a file, or standard input for "-". It stops one byte above the size limit of a
-// profile, so that the parser notices the excess.
-func readDocument(a *cli.App, file string) (text []byte, err error) {
-	in := a.In
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, exit.Cause(err))
-		}
-		defer func() { _ = f.Close() }() // nothing was written
-		in = f
-	}
-	if text, err = io.ReadAll(io.LimitReader(in, profile.MaxSize+1)); err != nil {
-		return nil, fmt.Errorf("read %s: %w", documentName(file), exit.Cause(err))
-	}
-	return text, nil
-}
-
-func documentName(file string) string {
-	if file == "-" {
-		return "standard input"
-	}
-	return file
-}
-
 // profileFaults returns the faults of a file as an error with a line for each.
 func profileFaults(file, what string, faults profile.Faults) error {
-	lines := []string{fmt.Sprintf("%s %s; nothing was changed; correct these faults:", documentName(file), what)}
+	lines := []string{fmt.Sprintf("%s %s; nothing was changed; correct these faults:", payload.DocumentName(file), what)}
 	for _, f := range faults {
 		lines = append(lines, at(file, f.Place)+f.Message)
 	}
@@ -202,7 +176,7 @@ func profileFaults(file, what string, faults profile.Faults) error {
 
 // at returns a place in a file as FILE:LINE:COLUMN and ": ".
 func at(file string, p profile.Place) string {
-	text := documentName(file)
+	text := payload.DocumentName(file)
 	if p.Line > 0 {
 		text += fmt.Sprintf(":%d", p.Line)
 	}
