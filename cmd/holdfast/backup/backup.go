@@ -3,20 +3,17 @@
 package backup
 
 import (
-	"cmp"
 	"context"
 	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast/holdfast/backup"
-	"github.com/holdfast/holdfast/cmd/config"
 	"github.com/holdfast/holdfast/cmd/holdfast/cli"
 	"github.com/holdfast/holdfast/cmd/holdfast/exit"
 	"github.com/holdfast/holdfast/cmd/holdfast/terminal"
@@ -59,13 +56,9 @@ func (k *keepFlag) Set(text string) error { return k.Decode(text) }
 func (k *keepFlag) Type() string { return "RULE" }
 
 func makeBackup(ctx context.Context, a *cli.App, dir, place string, keep backup.Keep) error {
-	settings, c, err := config.InForce(ctx, config.DefaultUp())
+	s, err := a.BackupSource(ctx, dir)
 	if err != nil {
 		return err
-	}
-	s := node.BackupSource{
-		Database: cmp.Or(c.DatabaseURL, "sqlite:"+filepath.Join(dir, backup.DatabaseName)), Dir: dir,
-		SecretKey: c.SecretKey, ReceiptKey: c.ReceiptKey, Settings: config.Saved(settings), Version: a.Version,
 	}
 	o, err := s.Options(place, keep)
 	if err != nil {

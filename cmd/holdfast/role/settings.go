@@ -107,14 +107,10 @@ func nsq(c config.Config) node.NSQ {
 
 // backups returns the plan of the backups of `up`. The settings that they save are read only if there
 // is one: reading them may ask Parameter Store.
-func backups(ctx context.Context, a *cli.App, c config.Config, database, dir string) (node.BackupPlan, error) {
-	p := node.BackupPlan{To: c.BackupTo, Every: time.Duration(c.BackupEvery), Keep: c.BackupKeep}
-	if p.To == "" {
-		return p, nil
-	}
-	settings, _, err := config.InForce(ctx, config.Default())
-	p.BackupSource = node.BackupSource{
-		Database: database, Dir: dir, SecretKey: c.SecretKey, ReceiptKey: c.ReceiptKey, Settings: config.Saved(settings), Version: a.Version,
+func backups(ctx context.Context, a *cli.App, c config.Config, dir string) (p node.BackupPlan, err error) {
+	p = node.BackupPlan{To: c.BackupTo, Every: time.Duration(c.BackupEvery), Keep: c.BackupKeep}
+	if p.To != "" {
+		p.BackupSource, err = a.BackupSource(ctx, dir)
 	}
 	return p, err
 }

@@ -1,16 +1,12 @@
 package role
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"time"
-
-	"github.com/holdfast/holdfast/backup"
 
 	"github.com/spf13/cobra"
 
@@ -63,7 +59,7 @@ func runUp(ctx context.Context, a *cli.App, dir, listen, paused string) error {
 		return exit.Usagef("HOLDFAST_STORAGE_URL: up has its own storage, %s, in the folder of --dir; name the other one"+
 			" another name, as in second=s3://BUCKET/PREFIX, and name it in the collections that are to use it, or leave the variable out", registry.DefaultStorage)
 	}
-	plan, err := backups(ctx, a, c, cmp.Or(c.DatabaseURL, "sqlite:"+filepath.Join(dir, backup.DatabaseName)), dir)
+	plan, err := backups(ctx, a, c, dir)
 	if err != nil {
 		return err
 	}
