@@ -90,6 +90,10 @@ func decodeSpec(wi registry.WorkItem) (spec registry.Spec, err error) {
 // other than batch and ingest. The slices are shared: do not change them.
 func (it *Item) Spec() registry.Spec { return it.spec }
 
+// Repeats reports whether an earlier attempt of this step failed or was lost, so that it may have
+// left something unfinished.
+func (it *Item) Repeats() bool { return it.Note != "" }
+
 // Lease returns the attempt's fencing token, for fenced calls to the Registry and for names that
 // belong to this attempt.
 func (it *Item) Lease() registry.Lease { return it.lease }

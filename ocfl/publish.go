@@ -261,6 +261,20 @@ func (r *Root) versionOf(ctx context.Context, id string, n int) (p published, er
 	return published{root: r, base: base, version: versionName(n, object.padding)}, nil
 }
 
+// DropUnfinished deletes what killed processes left unfinished in the folder of version n of the
+// object id, such as uploads in parts. Call it when the version is complete: nobody can use that any
+// more. It is no error if there is nothing.
+func (r *Root) DropUnfinished(ctx context.Context, id string, n int) error {
+	p, err := r.versionOf(ctx, id, n)
+	if err == nil {
+		err = r.store.DeleteUnfinished(ctx, p.base+"/"+p.version)
+	}
+	if err != nil {
+		return fmt.Errorf("tidy up version %d of %q: %w", n, id, err)
+	}
+	return nil
+}
+
 func (p published) abandon(ctx context.Context, planned *Addition) error {
 	folder := p.base + "/" + p.version
 	if is, err := p.shows(ctx); err != nil {

@@ -96,5 +96,8 @@ func (w *Replicate) copy(ctx context.Context, item *base.Item, p result.Plan, fr
 	if err != nil && ctx.Err() != nil && stored != nil {
 		err = errors.Join(err, stored.Note(ctx)) // stopping: the next worker resumes here
 	}
+	if err == nil && item.Repeats() {
+		err = to.DropUnfinished(ctx, p.ObjectID, p.Version)
+	}
 	return err
 }

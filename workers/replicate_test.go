@@ -1,6 +1,7 @@
 package workers_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/premis"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/storage/storagetest"
 )
 
@@ -275,3 +277,44 @@ func TestReplicate_IsNotPassedBy(t *testing.T) {
 }
 
 func fewTries(registry.Stage) base.Worker { return base.Worker{Attempts: 3} }
+
+// A step that is killed while it writes a file may leave parts of it that nobody goes on with. The
+// attempt that completes the version deletes them; a first attempt looks for none.
+func TestR02_DropsWhatAKilledAttemptLeft(t *testing.T) {
+	t.Parallel()
+	for _, stage := range []registry.Stage{registry.Process, registry.Replicate} {
+		t.Run(string(stage), func(t *testing.T) {
+			t.Parallel()
+			r, first, others, behind := newReplicatedRig(t)
+			written, name := first, registry.DefaultStorage
+			if stage == registry.Replicate {
+				written, name = others["b"], "b"
+			}
+			o := r.complete(r.fileTo(replicated, "one", "x"))
+			if n := written.Count(storagetest.DeleteUnfinished); n != 0 {
+				t.Errorf("first attempts looked %d times for what earlier ones left", n)
+			}
+			id := r.fileTo(replicated, "two", "x")
+			r.advance(id, stage)
+			written.DieAt(1)
+			if _, err := r.run(id); err == nil {
+				t.Fatal("the step survived")
+			}
+			written.Heal()
+			key, err := behind[name].ObjectKey(o.ID)
+			must(t, err)
+			key += "/v2/content/producer/two"
+			w, err := behind[name].Store().Create(t.Context(), key)
+			must(t, err)
+			_, err = w.Write([]byte("tw"))
+			must(t, err)
+			left, err := w.Checkpoint(t.Context())
+			must(t, err)
+			r.wait(2 * time.Hour)
+			r.inAll(r.complete(id), 1, behind, registry.DefaultStorage, "b", "c")
+			if _, err := behind[name].Store().Resume(t.Context(), key, left); !errors.Is(err, storage.ErrNotFound) {
+				t.Errorf("what the killed attempt left is there: err = %v, want ErrNotFound", err)
+			}
+		})
+	}
+}

@@ -33,10 +33,22 @@ func (w *Maker) Store(ctx context.Context, item *base.Item, p result.Plan, d *Dr
 	if unusable(p, err) {
 		err = w.commitAgain(ctx, item, p, err)
 	}
+	if err == nil && item.Repeats() {
+		err = w.dropUnfinished(ctx, item, p)
+	}
 	if err != nil {
 		return fmt.Errorf("store version %d of %s in storage %q: %w", p.Version, p.ObjectID, item.Storages[0], err)
 	}
 	return nil
+}
+
+// dropUnfinished deletes what killed attempts left of a version that is complete.
+func (w *Maker) dropUnfinished(ctx context.Context, item *base.Item, p result.Plan) error {
+	home, err := w.firstStorage(item)
+	if err != nil {
+		return err
+	}
+	return home.DropUnfinished(ctx, p.ObjectID, p.Version)
 }
 
 // planned returns what an announced version adds, and its changes. The inventory of a small version
