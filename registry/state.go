@@ -159,7 +159,7 @@ type NextTry struct {
 }
 
 // StateText formats a state for people. For an item that waits for its next try it gives the time
-// of that try: Retry at 18:23, attempt 3 of 5. Times are in now's zone, which is named if it is
+// of that try: Retry at 18:23:05, attempt 3 of 5. Times are in now's zone, which is named if it is
 // UTC.
 func StateText(s State, next *NextTry, now time.Time) string {
 	if next == nil {
@@ -167,7 +167,7 @@ func StateText(s State, next *NextTry, now time.Time) string {
 	}
 	text := "Retry due"
 	if at := next.At.In(now.Location()); at.After(now) {
-		form := "15:04"
+		form := time.TimeOnly // the first retries come after seconds
 		if at.Format(time.DateOnly) != now.Format(time.DateOnly) {
 			form = "2006-01-02 15:04"
 		}

@@ -84,8 +84,8 @@ func TestStateText(t *testing.T) {
 		want string
 	}{
 		{"runs", nil, now, "Downloading"},
-		{"soon", &registry.NextTry{At: now.Add(3 * time.Minute), Attempt: 3, Of: 5}, now, "Retry at 18:23 UTC, attempt 3 of 5"},
-		{"elsewhere", &registry.NextTry{At: now.Add(3 * time.Minute), Attempt: 3, Of: 5}, now.In(zone), "Retry at 19:23, attempt 3 of 5"},
+		{"soon", &registry.NextTry{At: now.Add(3 * time.Minute), Attempt: 3, Of: 5}, now, "Retry at 18:23:00 UTC, attempt 3 of 5"},
+		{"elsewhere", &registry.NextTry{At: now.Add(3 * time.Minute), Attempt: 3, Of: 5}, now.In(zone), "Retry at 19:23:00, attempt 3 of 5"},
 		{"another day", &registry.NextTry{At: now.Add(24 * time.Hour), Attempt: 2, Of: 5}, now, "Retry at 2026-11-23 18:20 UTC, attempt 2 of 5"},
 		{"due", &registry.NextTry{At: now, Attempt: 2, Of: 5}, now, "Retry due, attempt 2 of 5"},
 		{"of a worker that did not say", &registry.NextTry{At: now, Attempt: 2}, now, "Retry due, attempt 2"},

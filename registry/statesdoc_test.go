@@ -225,7 +225,7 @@ theirs without being asked.
 - **Failed** items keep the stage in which they failed. A requeue leads to that stage or an earlier
   one, and the tries start anew.
 - **Waiting for a retry** is shown beside the state. While a step waits for its next try after a
-  system fault, people see "Retry at 18:23, attempt 3 of 5" (` + "`next_try`" + ` in the API) instead of the step's
+  system fault, people see "Retry at 18:23:05, attempt 3 of 5" (` + "`next_try`" + ` in the API) instead of the step's
   name. The item's state stays the one in which it continues. A held item is Held.
 
 The tables do not show four rules:

@@ -64,12 +64,12 @@ func Follow(ctx context.Context, a *cli.App, c *client.Client, targets []Target)
 				v.tasks = tasks
 			}
 			if len(v.current) == 0 && slices.Contains(over, false) {
-				if text := nextTry(ctx, c, targets, over, now); text != "" {
-					v.waiting = text
+				if text, cause := nextTry(ctx, c, targets, over, now); text != "" {
+					v.waiting, v.cause = text, cause
 				}
 			}
 		} else if ctx.Err() == nil { // otherwise the request was cancelled here
-			v.elapsed, v.rate, v.waiting = now.Sub(begun), 0, "no answer, retrying"
+			v.elapsed, v.rate, v.waiting, v.cause = now.Sub(begun), 0, "no answer, retrying", ""
 		}
 		screen.Show(now, v.picture())
 		switch {
@@ -91,9 +91,9 @@ func Follow(ctx context.Context, a *cli.App, c *client.Client, targets []Target)
 	}
 }
 
-// nextTry says when the first of the targets that waits for its next try has it, which try that is,
-// and what failed before; "" if none waits. It is for display only, so it ignores errors.
-func nextTry(ctx context.Context, c *client.Client, targets []Target, over []bool, now time.Time) string {
+// nextTry says when the first of the targets that waits for its next try has it and which try that is,
+// and the cause: what failed before; "" if none waits. It is for display only, so it ignores errors.
+func nextTry(ctx context.Context, c *client.Client, targets []Target, over []bool, now time.Time) (text, cause string) {
 	for i, t := range targets {
 		if over[i] {
 			continue
@@ -106,10 +106,10 @@ func nextTry(ctx context.Context, c *client.Client, targets []Target, over []boo
 			}
 		}
 		if err == nil && item.NextTry != nil {
-			return registry.StateText(item.State, item.NextTry, now) + ", after: " + terminal.Clean(item.Note)
+			return registry.StateText(item.State, item.NextTry, now), item.Note
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // poll reads the progress of each target that may still change, and describes those that are tasks.

@@ -28,12 +28,12 @@ func TestNextTry(t *testing.T) {
 	c := client.New(web.URL, "token", client.Options{})
 	defer c.Close()
 	now := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
-	got := nextTry(t.Context(), c, []Target{{ID: "batch"}}, []bool{false}, now)
-	if want := "attempt 3 of 5, after: refused"; !strings.HasPrefix(got, "Retry at 12:05") || !strings.HasSuffix(got, want) {
-		t.Errorf("says %q", got)
+	got, cause := nextTry(t.Context(), c, []Target{{ID: "batch"}}, []bool{false}, now)
+	if want := "Retry at 12:05:00 UTC, attempt 3 of 5"; got != want || cause != "refused" {
+		t.Errorf("says %q, cause %q", got, cause)
 	}
 	before := asked
-	if got := nextTry(t.Context(), c, []Target{{ID: "batch"}}, []bool{true}, now); got != "" || asked != before {
+	if got, _ := nextTry(t.Context(), c, []Target{{ID: "batch"}}, []bool{true}, now); got != "" || asked != before {
 		t.Errorf("a settled target says %q", got)
 	}
 }

@@ -54,6 +54,7 @@ type view struct {
 	current               []string
 	tasks                 []string // each one's state and progress, if all are tasks
 	waiting               string   // why nothing has started, or ""
+	cause                 string   // what failed before, if it waits for the next try
 }
 
 // viewOf sums up batches.
@@ -73,9 +74,9 @@ func viewOf(batches []registry.BatchProgress, elapsed time.Duration, m *meter, n
 		switch {
 		case b.Settled:
 		case b.Held:
-			v.waiting = "held"
+			v.waiting, v.cause = "held", ""
 		case b.Error != "" && len(b.Current) == 0 && b.Completed+b.Preserved+b.Failed == 0 && v.waiting == "":
-			v.waiting = "waiting for a retry after: " + terminal.Clean(b.Error)
+			v.waiting, v.cause = "waiting for a retry", b.Error
 		}
 	}
 	v.rate = m.add(now, v.doneBytes)
@@ -115,7 +116,11 @@ func (v view) remaining() (d time.Duration, ok bool) {
 func (v view) picture() terminal.Picture {
 	line := v.line()
 	_, same, _ := strings.Cut(line, "]") // without the elapsed time
-	return terminal.Picture{Line: line, Below: v.current, Same: same}
+	p := terminal.Picture{Line: line, Below: v.current, Same: same}
+	if v.cause != "" {
+		p.Cause = "after: " + v.cause
+	}
+	return p
 }
 
 // line returns the view as one line.

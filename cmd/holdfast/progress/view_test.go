@@ -125,7 +125,7 @@ func TestView_Line(t *testing.T) {
 		},
 		{
 			"waiting for a retry", viewOf([]registry.BatchProgress{{Error: "503 from\nh.test", Class: registry.SystemFault}}, 0, new(meter), now),
-			"[0:00]  jobs 0  files 0  0 B  waiting for a retry after: 503 from h.test",
+			"[0:00]  jobs 0  files 0  0 B  waiting for a retry",
 		},
 		{
 			"held, two batches", viewOf([]registry.BatchProgress{{Held: true}, {Held: true}}, 0, new(meter), now),
@@ -135,6 +135,9 @@ func TestView_Line(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := tt.v.line(); got != tt.want {
 				t.Errorf("line\n got %q\nwant %q", got, tt.want)
+			}
+			if got, want := tt.v.picture().Cause, map[string]string{"waiting for a retry": "after: 503 from\nh.test"}[tt.name]; got != want {
+				t.Errorf("cause %q, want %q", got, want)
 			}
 		})
 	}

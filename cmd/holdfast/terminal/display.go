@@ -13,6 +13,8 @@ import (
 type Picture struct {
 	Line  string
 	Below []string
+	// Cause is why the work waits; "": it does not. It stands below the line.
+	Cause string
 	// Same is the part of Line that says something new when it changes; "": all of Line. Elapsed time
 	// alone is nothing new.
 	Same string
@@ -21,9 +23,9 @@ type Picture struct {
 // said returns what is new in the picture when it changes.
 func (p Picture) said() string {
 	if p.Same != "" {
-		return p.Same
+		return p.Same + p.Cause
 	}
-	return p.Line
+	return p.Line + p.Cause
 }
 
 // Display shows progress. Call Show often; the Display decides when to draw. Call Done once, at the
@@ -84,7 +86,11 @@ func (p *plain) Done(_ time.Time, pic Picture) {
 // It ignores write errors: the work matters more than its display.
 func (p *plain) write(pic Picture) {
 	p.same = pic.said()
-	_, _ = fmt.Fprintln(p.w, pic.Line)
+	line := pic.Line
+	if pic.Cause != "" {
+		line += "  " + Clean(pic.Cause)
+	}
+	_, _ = fmt.Fprintln(p.w, line)
 }
 
 // block is a Display that redraws a few lines on a terminal.
@@ -95,12 +101,24 @@ type block struct {
 	drawn int // lines on the screen
 }
 
-// currentLines limits the names of running jobs.
-const currentLines = 4
+// currentLines limits the names of running jobs, causeLines the lines of the cause while the block is
+// redrawn: it must not become higher than the terminal.
+const (
+	currentLines = 4
+	causeLines   = 6
+)
 
-func (b *block) Show(_ time.Time, pic Picture) {
+func (b *block) Show(_ time.Time, pic Picture) { b.draw(pic, causeLines) }
+
+// draw draws the picture, with at most causes lines of its cause; 0: any number.
+func (b *block) draw(pic Picture, causes int) {
 	width := max(b.width()-1, 20) // the last column makes some terminals wrap
 	lines := []string{cut(pic.Line, width)}
+	if pic.Cause != "" {
+		for _, text := range causeText(pic.Cause, width-2, causes) {
+			lines = append(lines, "  "+text)
+		}
+	}
 	for i, name := range pic.Below {
 		if i == currentLines {
 			lines = append(lines, fmt.Sprintf("  and %d more", len(pic.Below)-i))
@@ -124,10 +142,32 @@ func (b *block) Show(_ time.Time, pic Picture) {
 	_, _ = io.WriteString(b.w, out.String())
 }
 
-// Done replaces the block with one line.
-func (b *block) Done(now time.Time, pic Picture) {
+// causeText wraps a cause. Up to most lines it also breaks addresses that are longer than a line, since
+// what the terminal wraps by itself cannot be drawn again.
+func causeText(cause string, width, most int) (lines []string) {
+	wrapped := Wrapped(Clean(cause), width, 0)
+	if most == 0 {
+		return wrapped
+	}
+	for _, text := range wrapped {
+		for text != "" {
+			if len(lines) == most {
+				last, _ := split(lines[most-1], width-1)
+				lines[most-1] = last + "…"
+				return lines
+			}
+			var line string
+			line, text = split(text, width)
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// Done replaces the block with its line and the whole cause.
+func (b *block) Done(_ time.Time, pic Picture) {
 	pic.Below = nil
-	b.Show(now, pic)
+	b.draw(pic, 0)
 	b.drawn = 0
 }
 

@@ -35,8 +35,33 @@ func TestPlain_NothingTwice(t *testing.T) {
 		p.Show(begun.Add(time.Duration(i)*time.Second), Picture{Line: SpanText(time.Duration(i)*time.Second) + " " + said, Same: said})
 	}
 	p.Done(begun.Add(30*time.Second), Picture{Line: "0:30 running", Same: "running"})
-	if got, want := out.String(), "0:01 waiting\n0:12 running\n"; got != want {
+	p.Done(begun.Add(30*time.Second), Picture{Line: "0:30 running", Same: "running", Cause: "after: a\nfault"})
+	if got, want := out.String(), "0:01 waiting\n0:12 running\n0:30 running  after: a fault\n"; got != want {
 		t.Errorf("wrote %q, want %q", got, want)
+	}
+}
+
+// The cause stands below the line: while it is redrawn in few lines, none of which the terminal wraps;
+// at the end whole, with addresses that can be copied.
+func TestBlock_Cause(t *testing.T) {
+	var out bytes.Buffer
+	b := &block{w: &out, width: func() int { return 30 }}
+	address := "https://example.org/" + strings.Repeat("images/", 5)
+	cause := "after: open " + address + ": the server is away\x1b[2J" + strings.Repeat(" and away", 20)
+	b.Show(time.Time{}, Picture{Line: "waiting", Cause: cause})
+	drawn := strings.Split(strings.TrimSuffix(out.String(), "\n"+eraseBelow), "\n")
+	if len(drawn) != 1+causeLines || !strings.HasSuffix(drawn[causeLines], "…"+eraseLine) || strings.Contains(out.String(), "\x1b[2J") {
+		t.Errorf("drew %q", drawn)
+	}
+	for _, line := range drawn {
+		if n := Cells(strings.TrimSuffix(line, eraseLine)); n >= 30 {
+			t.Errorf("a line of %d columns on a terminal of 30: %q", n, line)
+		}
+	}
+	out.Reset()
+	b.Done(time.Time{}, Picture{Line: "given up", Cause: cause})
+	if got := out.String(); !strings.HasPrefix(got, "\r\x1b[7A") || !strings.Contains(got, address) || strings.Count(got, "away") != 21 {
+		t.Errorf("drew %q, want the whole cause", got)
 	}
 }
 

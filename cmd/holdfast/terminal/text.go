@@ -109,17 +109,18 @@ func cut(text string, limit int) string {
 	if Cells(text) <= limit {
 		return text
 	}
-	var b strings.Builder
-	left := limit - 1
-	for _, r := range text {
-		w := runeCells(r)
-		if w > left {
-			break
+	head, _ := split(text, limit-1)
+	return head + "…"
+}
+
+// split divides text after at most limit columns.
+func split(text string, limit int) (head, rest string) {
+	for i, r := range text {
+		if limit -= runeCells(r); limit < 0 {
+			return text[:i], text[i:]
 		}
-		left -= w
-		b.WriteRune(r)
 	}
-	return b.String() + "…"
+	return text, ""
 }
 
 // SinceText formats since when something is stopped, by whom and why.

@@ -29,7 +29,7 @@ func whyNextTry(f *fixture) {
 	if it.State != registry.StateDownloading {
 		f.Errorf("state %s, want the one that it goes on in", it.State)
 	}
-	if got, want := it.StateText(f.Clock.Now().UTC()), "Retry at 12:04 UTC, attempt 2 of 5"; got != want {
+	if got, want := it.StateText(f.Clock.Now().UTC()), "Retry at 12:04:00 UTC, attempt 2 of 5"; got != want {
 		f.Errorf("told as %q, want %q", got, want)
 	}
 	page, err := f.Store.Items(f.Context(), registry.ItemQuery{ParentID: it.ParentID})
