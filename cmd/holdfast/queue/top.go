@@ -64,8 +64,13 @@ func look(ctx context.Context, c *client.Client) (m moment, err error) {
 	if m.Workers, err = c.Workers(ctx); err != nil {
 		return m, err
 	}
-	page, err := c.Items(ctx, registry.ItemQuery{Status: registry.Failed, Limit: topFailures})
-	m.Failures = page.Rows
+	// A batch that failed by its jobs says nothing new, and has one of them at least.
+	page, err := c.Items(ctx, registry.ItemQuery{Status: registry.Failed, Limit: 2 * topFailures})
+	for _, it := range page.Rows {
+		if it.FailedItself() && len(m.Failures) < topFailures {
+			m.Failures = append(m.Failures, it)
+		}
+	}
 	return m, err
 }
 
@@ -136,7 +141,7 @@ func (m moment) lines(columns, rows int, paint terminal.Paint, note string) []st
 	if len(m.Workers) == 0 {
 		workers = []string{paint.Word(terminal.Bad, "no worker lives")}
 	}
-	failures := section(columns, paint, failureColumns(), m.failureRows())
+	failures := m.failureLines(columns, paint, len(m.Failures))
 	if len(m.Failures) == 0 {
 		failures = []string{paint.Word(terminal.Quiet, "no failures")}
 	}
@@ -154,7 +159,11 @@ func (m moment) lines(columns, rows int, paint terminal.Paint, note string) []st
 		}
 		left -= len(stages)
 		workers = bounded(workers, max(left-min(len(failures), 5), 2), "workers")
-		failures = bounded(failures, max(left-len(workers), 2), "failures")
+		most = max(left-len(workers), 2)
+		for shown := len(m.Failures) - 1; len(failures) > most && shown > 0; shown-- { // whole ones, with their notes
+			failures = append(m.failureLines(columns, paint, shown), fmt.Sprintf("and %d more failures", len(m.Failures)-shown))
+		}
+		failures = bounded(failures, most, "lines")
 	}
 	for _, part := range [][]string{stages, workers, failures} {
 		out = append(append(out, ""), part...)
@@ -204,7 +213,7 @@ func (m moment) head(columns int, paint terminal.Paint, note string) (out []stri
 // section returns a table as lines.
 func section(columns int, paint terminal.Paint, of []terminal.Column, rows [][]string) []string {
 	var text bytes.Buffer
-	t := terminal.NewTable(&text, columns, of...).Painted(paint)
+	t := terminal.NewTable(&text, columns, of...).ForScreen(paint)
 	for _, r := range rows {
 		_ = t.Row(r...) // a buffer takes all
 	}
@@ -296,13 +305,15 @@ func failureColumns() []terminal.Column {
 		{Name: "stage", Spare: 2},
 		{Name: "fault", Meaning: func(string) terminal.Meaning { return terminal.Bad }},
 		{Name: "name", Flex: true, Spare: 1},
-		{Name: "note", Flex: true},
+		{Name: "note", Flex: true, Below: 2},
 	}
 }
 
-func (m moment) failureRows() (rows [][]string) {
-	for _, it := range m.Failures {
-		rows = append(rows, []string{it.UpdatedAt.Local().Format("01-02 15:04"), it.ID, string(it.Stage), string(it.ErrorClass), it.Name, it.Note})
+// failureLines returns the last most failures as lines.
+func (m moment) failureLines(columns int, paint terminal.Paint, most int) []string {
+	var rows [][]string
+	for _, it := range m.Failures[:most] {
+		rows = append(rows, []string{it.UpdatedAt.Local().Format("01-02 15:04"), it.ID, string(it.Stage), string(it.ErrorClass), it.Heading(), it.Note})
 	}
-	return rows
+	return section(columns, paint, failureColumns(), rows)
 }

@@ -40,7 +40,7 @@ func sample() moment {
 	for i := range 8 {
 		m.Failures = append(m.Failures, registry.WorkItem{
 			ID: fmt.Sprintf("01a21fa4-d7dc-798d-82a%d-5c81d97c095%d", i, i), Stage: registry.Process, ErrorClass: registry.ContentFault, UpdatedAt: at.Add(-time.Duration(i) * time.Minute),
-			Name: fmt.Sprintf("psalter-%d \x1b[31m図書館.tar.gz", i), Note: "the digest of image-0001.tiff differs from the manifest: expected 5c81…, found 99ab…; correct the manifest",
+			Name: fmt.Sprintf("psalter-%d \x1b[31m図書館.tar.gz", i), Note: "the digest of image-0001.tiff differs from the manifest: expected 5c81…, found 99ab…; correct the manifest, which is https://example.org/manifests/" + strings.Repeat("psalter-", 12),
 		})
 	}
 	return m

@@ -41,6 +41,7 @@ type table struct {
 	hidden  []bool // hidden columns
 	under   bool   // text goes below its row
 	short   bool   // ids are cut
+	exact   bool   // no line is longer than limit, whatever is in it
 	pending [][]string
 	widths  []int
 }
@@ -50,9 +51,10 @@ func NewTable(w io.Writer, limit int, columns ...Column) *table {
 	return &table{w: bufio.NewWriter(w), limit: limit, paint: PaintFor(w), columns: columns}
 }
 
-// Painted makes the table use colours, or not, whatever it writes to. It returns the table.
-func (t *table) Painted(p Paint) *table {
-	t.paint = p
+// ForScreen makes the table fit a Screen: it uses colours, or not, whatever it writes to, and cuts long
+// words below rows, too. It returns the table.
+func (t *table) ForScreen(p Paint) *table {
+	t.paint, t.exact = p, true
 	return t
 }
 
@@ -210,6 +212,11 @@ func (t *table) write(values []string) error {
 			continue
 		}
 		lines := Wrapped(c.Name+": "+values[i], t.limit-len(belowIndent), c.Below)
+		for j := range lines {
+			if t.exact {
+				lines[j] = cut(lines[j], t.limit-len(belowIndent))
+			}
+		}
 		if _, err := t.w.WriteString(belowIndent + strings.Join(lines, "\n"+belowIndent) + "\n"); err != nil {
 			return err
 		}

@@ -150,7 +150,7 @@ func TestTable_IDsNotToldApart(t *testing.T) {
 func TestTable_Painted(t *testing.T) {
 	write := func(p Paint) string {
 		var out bytes.Buffer
-		table := NewTable(&out, 80, Column{Name: "state", Right: true, Meaning: StateMeaning}, Column{Name: "name"}).Painted(p)
+		table := NewTable(&out, 80, Column{Name: "state", Right: true, Meaning: StateMeaning}, Column{Name: "name"}).ForScreen(p)
 		for _, state := range []string{"Completed", "Failed", "Held", "Pending"} {
 			if err := table.Row(state, "x"); err != nil {
 				t.Fatal(err)
