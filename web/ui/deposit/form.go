@@ -33,10 +33,11 @@ type depositPage struct {
 	Collections []registry.Collection
 	Rules       *rules // of the chosen collection
 	Types       []registry.PayloadType
-	Begun       []wire.UploadStatus // of the viewer, incoming
-	Sent        []wire.UploadStatus // of the viewer, received and not submitted
-	Upload      *wire.UploadStatus  // that this form submits
-	Correct     *registry.WorkItem  // the batch that this deposit corrects
+	Begun       []wire.UploadStatus  // of the viewer, incoming
+	Sent        []wire.UploadStatus  // of the viewer, received and not submitted
+	Upload      *wire.UploadStatus   // that this form submits
+	Correct     *registry.WorkItem   // the batch whose fields the form has
+	By          *registry.Correction // has all that failed of Correct already
 	Refused     *wire.Problem
 	Labels      map[string]string // of the fields that it is about, by their locations
 	Key         string            // of this form: sent twice, it submits once
@@ -53,19 +54,39 @@ func typesOffered() []registry.PayloadType {
 // ask shows the form. The address may name an upload to submit, or a batch to correct.
 func (p pages) ask(r *http.Request) (page.Page, error) {
 	query := r.URL.Query()
-	f := form{Collection: query.Get("collection"), Upload: query.Get("upload")}
-	var correct *registry.WorkItem
-	if from := query.Get("from"); from != "" {
-		batch, err := p.API.Batch(r.Context(), from)
-		if err != nil {
-			return page.Page{}, err
-		}
-		correct, f = &batch, formOf(batch)
-		if batch.Status == registry.Failed {
-			f.Corrects, f.CorrectsIn = batch.ID, batch.Collection
-		}
+	from := query.Get("from")
+	if from == "" {
+		return p.form(r, form{Collection: query.Get("collection"), Upload: query.Get("upload")}, nil, nil)
 	}
-	return p.form(r, f, correct, nil)
+	batch, progress, err := p.toCorrect(r.Context(), from)
+	if err != nil {
+		return page.Page{}, err
+	}
+	f := formOf(batch)
+	switch phaseOf(batch, progress) { //nolint:exhaustive // of the others the form takes over the fields only
+	case phaseMine:
+		f.Corrects, f.CorrectsIn = batch.ID, batch.Collection
+	case phaseCorrected:
+		c := depositPage{Correct: &batch, By: correctedBy(progress)}
+		return page.Page{Name: "deposit", Title: p.Texts(r).T("Correct: %s", batch.Heading()), Section: "deposits", Content: c}, nil
+	}
+	return p.form(r, f, &batch, nil)
+}
+
+// toCorrect reads a batch that the viewer may correct.
+func (p pages) toCorrect(ctx context.Context, id string) (batch registry.WorkItem, progress registry.BatchProgress, err error) {
+	if batch, err = p.API.Batch(ctx, id); err != nil {
+		return batch, progress, err
+	}
+	me, err := p.API.OwnToken(ctx)
+	if err != nil {
+		return batch, progress, err
+	}
+	if !p.mayCorrect(ctx, batch, me) {
+		return batch, progress, page.Forbidden()
+	}
+	progress, err = p.API.BatchProgress(ctx, id)
+	return batch, progress, err
 }
 
 // formOf is the form with which a batch was submitted, without its payload.
@@ -174,7 +195,13 @@ func (p pages) submit(w http.ResponseWriter, r *http.Request) (string, *page.Pag
 	if refused.Code == wire.CodeJudging { // it took too long for a page
 		return "/deposit?" + url.Values{"upload": {f.Upload}, "collection": {f.Collection}}.Encode(), nil, nil
 	}
-	again, err := p.form(r, f, nil, refused)
+	var correct *registry.WorkItem
+	if f.Corrects != "" {
+		if batch, err := p.API.Batch(ctx, f.Corrects); err == nil { // otherwise the refusal says so
+			correct = &batch
+		}
+	}
+	again, err := p.form(r, f, correct, refused)
 	return "", &again, err
 }
 
