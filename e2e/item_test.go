@@ -96,10 +96,16 @@ func (h *holdfast) becomes(id, state string) (it item) {
 // until waits until a condition is met, and fails the test when it is not for too long.
 func (h *holdfast) until(what string, met func() bool) {
 	h.t.Helper()
-	for deadline := time.Now().Add(patience); !met(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
+	for deadline := time.Now().Add(patience); ; {
+		asked := time.Now()
+		if met() {
+			return
+		}
+		if asked.After(deadline) {
 			h.t.Fatalf("it did not come about that %s: %+v", what, h.list())
 		}
+		// Most conditions start a command, which takes a core: it is left to others most of the time.
+		time.Sleep(max(10*time.Millisecond, 3*time.Since(asked)))
 	}
 }
 
