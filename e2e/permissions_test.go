@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -29,10 +30,16 @@ const secondBucket = "second"
 
 // TestRoles_Permissions takes deposits through a fleet with one process for each stage. In front of S3
 // stands what IAM does: a process may only do what its role in ecs/services.yaml allows. Objects are
-// made, updated, checked, mended, restored and deleted, and nothing is refused.
+// made, updated, checked, mended, restored and deleted, and nothing is refused. Each stage and what docs/tracing.md names
+// below it has a span.
 func TestRoles_Permissions(t *testing.T) {
 	t.Parallel()
 	source, clam := newChaosSource(t, 1), clamdtest.Start(t)
+	received := &spans{}
+	otel := httptest.NewServer(received)
+	t.Cleanup(otel.Close)
+	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(receiver.Close)
 	var front *guarded
 	var server *s3test.Server
 	var stages []string
@@ -40,7 +47,7 @@ func TestRoles_Permissions(t *testing.T) {
 		stages = append(stages, string(stage))
 	}
 	f := newFleet(t, fleetSpec{
-		s3: true, workers: stages, env: []string{"HOLDFAST_CLAMD_ADDR=" + clam.Socket},
+		s3: true, workers: stages, env: []string{"HOLDFAST_CLAMD_ADDR=" + clam.Socket, "HOLDFAST_TRACES_URL=" + otel.URL},
 		inFront: func(s *s3test.Server) (staging, storage string) {
 			server, front = s, guard(t, s.Endpoint)
 			if err := os.Mkdir(filepath.Join(filepath.Dir(s.Folder), secondBucket), 0o755); err != nil {
@@ -50,7 +57,7 @@ func TestRoles_Permissions(t *testing.T) {
 			return s3test.Address(front.URL, "staging"), s3test.Address(front.URL, "storage") + " second=" + second
 		},
 	})
-	f.collection("kept", `"scan": true, "storages": ["storage", "second"]`)
+	f.collection("kept", `"scan": true, "storages": ["storage", "second"], "callback": {"url": "`+receiver.URL+`"}`)
 
 	var another string
 	for _, payload := range []string{"/files.checkm", "/manifests.checkm", "/containers.checkm", "/bag.zip"} {
@@ -73,6 +80,17 @@ func TestRoles_Permissions(t *testing.T) {
 		ark = s.Jobs[0].ObjectID
 	}
 	f.must(0, "object", "verify", "--all")
+
+	// What was downloaded is damaged before it is scanned: it is downloaded again.
+	f.must(0, "hold", "add", "--scope", "stage", "--key", "scan", "--reason", "damage it")
+	late := f.begin(source.url+"/bag.zip", "--collection", "kept", "--force")
+	f.until("it is downloaded", func() bool { return len(f.list("stage:scan", "status:pending")) == 1 })
+	if n := damageAll(t, filepath.Join(server.Folder, "staging", "items")); n == 0 {
+		t.Error("nothing was downloaded")
+	}
+	f.must(0, "hold", "remove", "--scope", "stage", "--key", "scan")
+	f.must(0, "watch", late)
+	f.must(0, "item", "redeliver", f.job(late).ID, "--reason", "say it again")
 
 	damage(t, contentNamed(t, filepath.Join(server.Folder, "storage"), "uploaded.txt"))
 	f.must(0, "object", "fixity", ark, "--reason", "the disk sounds odd")
@@ -98,6 +116,12 @@ func TestRoles_Permissions(t *testing.T) {
 	f.until("the object is deleted", func() bool { return len(f.list("state:completed", "action:delete")) == 1 })
 	f.stopAll()
 
+	traced := received.names()
+	for _, name := range append(documentedSpans(t), stages...) {
+		if traced[name] == 0 {
+			t.Errorf("no span %q: %v", name, traced)
+		}
+	}
 	front.mu.Lock()
 	defer front.mu.Unlock()
 	for _, text := range slices.Sorted(maps.Keys(front.refused)) {
@@ -109,6 +133,38 @@ func TestRoles_Permissions(t *testing.T) {
 		}
 		t.Logf("%s: %v", role, slices.Sorted(maps.Keys(front.done[role])))
 	}
+}
+
+// damageAll changes a byte in each file below a folder, and returns how many there are.
+func damageAll(t *testing.T, folder string) (n int) {
+	t.Helper()
+	must(t, filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			n++
+			damage(t, path)
+		}
+		return err
+	}))
+	return n
+}
+
+// documentedSpans returns the names of the spans in docs/tracing.md, but those of programs with functions,
+// see TestTraces.
+func documentedSpans(t *testing.T) (names []string) {
+	t.Helper()
+	text, err := os.ReadFile("../docs/tracing.md")
+	must(t, err)
+	for _, row := range regexp.MustCompile("(?m)^\\| (`.*?`) \\|").FindAllStringSubmatch(string(text), -1) {
+		for name := range strings.SplitSeq(row[1], ", ") {
+			if name = strings.Trim(name, "`"); !strings.Contains(name, ":") {
+				names = append(names, name)
+			}
+		}
+	}
+	if len(names) < 10 {
+		t.Fatalf("docs/tracing.md has the spans %v", names)
+	}
+	return names
 }
 
 // guarded is an S3 server that asks the policies of ecs/services.yaml first.

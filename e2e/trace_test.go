@@ -2,8 +2,10 @@ package e2e
 
 import (
 	"bytes"
+	"context"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +17,12 @@ import (
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
+
+	stepwise "github.com/holdfast/holdfast/process"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/task"
+	"github.com/holdfast/holdfast/task/remote"
+	"github.com/holdfast/holdfast/web/wire"
 )
 
 // spans receives traces by OTLP over HTTP.
@@ -40,6 +48,17 @@ func (s *spans) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// names returns the names of all spans, with how many there are.
+func (s *spans) names() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := map[string]int{}
+	for _, span := range s.all {
+		found[span.GetName()]++
+	}
+	return found
+}
+
 // of returns the spans of a trace by name.
 func (s *spans) of(trace string) map[string][]*otlp.Span {
 	s.mu.Lock()
@@ -60,6 +79,40 @@ func attribute(s *otlp.Span, key string) string {
 		}
 	}
 	return ""
+}
+
+// programs serves a function and processes over the workers' protocol, as programs in Go do, and
+// another function over the public one. It has a task of each and a process done. The stages are returned.
+func (h *holdfast) programs() (stages []string) {
+	h.t.Helper()
+	stages = []string{string(registry.Run.Of("greet")), string(registry.Run.Of("tell")), string(registry.ProcessStep.Of("counter"))}
+	secret, _ := h.token("--name", "programs", "--role", "worker", "--stage", strings.Join(stages, ","))
+	var m task.Mux
+	task.Handle(&m, "greet", func(context.Context, *task.Run, struct{}) (string, error) { return "hello", nil })
+	stepwise.Handle(&m, "counter", func(_ context.Context, step *stepwise.Step[int]) error {
+		step.State++
+		return nil
+	})
+	r := remote.Open(h.url(), secret)
+	ctx, stop := context.WithCancel(h.t.Context())
+	served := make(chan error, 1)
+	go func() { served <- task.Serve(ctx, r, &m, task.Options{}) }()
+	defer func() {
+		stop()
+		if err := errors.Join(<-served, r.Close()); err != nil {
+			h.t.Error(err)
+		}
+	}()
+	p := &program{h: h, secret: secret}
+	p.good(http.MethodPost, "/functions", wire.FunctionsRequest{Functions: []wire.FunctionRequest{{Name: "tell"}}}, nil)
+	h.until("the programs have announced what they serve", func() bool {
+		return strings.Contains(h.run("task", "functions").stdout, "greet") && strings.Contains(h.run("process", "namespaces").stdout, "counter")
+	})
+	h.must(0, "task", "submit", "tell")
+	p.settle(p.claim("tell"), wire.TaskSettlement{Outcome: wire.TaskDone})
+	h.must(0, "task", "submit", "greet", "--wait")
+	h.must(0, "process", "init", "counter", "one")
+	return stages
 }
 
 // TestTraces: a deposit is one trace, from the caller's span through every stage to the callback, which
@@ -121,6 +174,7 @@ func TestTraces(t *testing.T) {
 		submit("rows", "/rows", "single-file-batch-manifest", "00-"+rows+"-"+caller+"-01"),
 	}
 	h.must(0, "watch", batches[1])
+	outside := h.programs()
 	h.until("the callback will be tried again", func() bool { return strings.Contains(h.log.String(), "item will be tried again") })
 	if !strings.Contains(h.log.String(), one) {
 		t.Error("the log does not name the trace")
@@ -136,6 +190,16 @@ func TestTraces(t *testing.T) {
 		t.Fatalf("no submission below the caller's span: %v", found)
 	}
 	root := string(found["submit"][0].GetSpanId())
+	for _, name := range outside {
+		if n := received.names()[name]; n != 1 {
+			t.Errorf("%s, which a program did, has %d spans", name, n)
+		}
+	}
+	for _, family := range registry.Families() {
+		if !slices.ContainsFunc(outside, func(stage string) bool { return registry.Stage(stage).Family() == family }) {
+			t.Errorf("the test has no program with a stage of %s", family)
+		}
+	}
 	for _, stage := range []string{"expand", "estimate", "provision", "download", "process", "record", "notify", "report"} {
 		all := found[stage]
 		if len(all) == 0 {

@@ -9,8 +9,10 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/tracing"
 	"github.com/holdfast/holdfast/web/api/access"
 	"github.com/holdfast/holdfast/web/api/endpoint"
+	"github.com/holdfast/holdfast/web/api/function"
 	"github.com/holdfast/holdfast/web/protocol"
 )
 
@@ -18,7 +20,7 @@ import (
 // it too.
 func (s *server) workerRoute(staging storage.Store) {
 	server := &protocol.Server{
-		Registry: s.registry, Fail: s.Fail, Problem: s.Problem, Until: s.Until,
+		Registry: tracedAttempts{s.registry}, Fail: s.Fail, Problem: s.Problem, Until: s.Until,
 		Token:  func(ctx context.Context) registry.Token { return access.Of(ctx).Token },
 		Permit: func(ctx context.Context, method string) error { return s.Permit(ctx, access.Worker(method)) },
 		Staging: func(ctx context.Context) (int64, error) {
@@ -51,4 +53,21 @@ func (s *server) workerRoute(staging storage.Store) {
 		}
 		server.Serve(w, r, name, arguments)
 	})
+}
+
+// tracedAttempts is a Registry that makes the spans of attempts which programs with functions and
+// processes settle. Holdfast's own workers make theirs.
+type tracedAttempts struct{ protocol.Registry }
+
+// Settle implements registry.Working.
+func (r tracedAttempts) Settle(ctx context.Context, s registry.Settlement) (registry.Verdict, error) {
+	if !tracing.On() || !access.Of(ctx).Token.Serves(registry.Families()) {
+		return r.Registry.Settle(ctx, s)
+	}
+	it, read := r.Item(ctx, s.Lease.ItemID)
+	v, err := r.Registry.Settle(ctx, s)
+	if read == nil && err == nil && it.Stage.Function() != "" && it.Status == registry.Running && it.Attempt == s.Lease.N { // no repeat of the request
+		function.Trace(ctx, it, s)
+	}
+	return v, err
 }

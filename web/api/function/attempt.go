@@ -134,14 +134,15 @@ func (s *Service) settle(ctx context.Context, in *settleInput) (*endpoint.Output
 		return nil, lost(in.Attempt, err)
 	}
 	if it.Status == registry.Running && it.Attempt == in.N { // no repeat of the request
-		trace(ctx, it, settlement)
+		Trace(ctx, it, settlement)
 	}
 	s.Log.DebugContext(ctx, "task settled", "item", it.ID, "outcome", in.Body.Outcome, "status", v.Status, "actor", access.Actor(ctx))
 	return &endpoint.Output[wire.TaskVerdict]{Body: wire.TaskVerdict{Status: v.Status, Failures: v.Tries}}, nil
 }
 
-// trace makes the span of a settled attempt, since the program that made it has no receiver of traces.
-func trace(ctx context.Context, it registry.WorkItem, s registry.Settlement) {
+// Trace makes the span of a settled attempt at a task or a step of a process, since the program that made
+// it has no receiver of traces. it is the item as it was before.
+func Trace(ctx context.Context, it registry.WorkItem, s registry.Settlement) {
 	of := registry.TraceOf(it.Spec)
 	_, span := tracing.StartAttempt(ctx, tracing.Attempt{
 		Item: it.ID, Collection: it.Collection, Stage: string(it.Stage), N: it.Attempt, Tries: it.Tries,
