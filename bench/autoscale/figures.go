@@ -19,10 +19,12 @@ type Figures struct {
 	// P50 and P95 are how long steps waited for a slot, in seconds.
 	P50 float64 `json:"wait_p50_seconds"`
 	P95 float64 `json:"wait_p95_seconds"`
-	// FirstWork is the longest time from a job that came to idle stages until its first step, and
-	// FirstDone until it was done, in seconds; 0: there was none.
+	// FirstWork is the longest time from a deposit that came to idle stages until its first step, and
+	// FirstDone until its report was made, in seconds; 0: there was none.
 	FirstWork float64 `json:"first_work_seconds"`
-	FirstDone float64 `json:"first_done_seconds"`
+	// FirstWorkP50 is the median of these times until a first step.
+	FirstWorkP50 float64 `json:"first_work_p50_seconds"`
+	FirstDone    float64 `json:"first_done_seconds"`
 	// WorkerHours are those of all stages, from the request for a worker to its end. In IdleHours of
 	// them a live worker ran nothing.
 	WorkerHours float64 `json:"worker_hours"`
@@ -73,6 +75,8 @@ func Run(o Options) Figures {
 	f.Jobs, f.Left = m.came, m.open
 	slices.Sort(m.waits)
 	f.P50, f.P95 = quantile(m.waits, 0.5), quantile(m.waits, 0.95)
+	slices.Sort(m.firsts)
+	f.FirstWork, f.FirstWorkP50 = quantile(m.firsts, 1), quantile(m.firsts, 0.5)
 	return f
 }
 
@@ -87,14 +91,7 @@ func quantile(sorted []float64, q float64) float64 {
 func (m *model) waited(s *station, j *job) {
 	m.waits = append(m.waits, m.now-j.ready)
 	if s.i == 0 && j.first {
-		m.figures.FirstWork = max(m.figures.FirstWork, m.now-j.came)
-	}
-}
-
-func (m *model) done(j *job) {
-	m.open--
-	if j.first {
-		m.figures.FirstDone = max(m.figures.FirstDone, m.now-j.came)
+		m.firsts = append(m.firsts, m.now-j.came)
 	}
 }
 

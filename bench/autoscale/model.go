@@ -18,6 +18,9 @@ type Options struct {
 	Times    Times
 	Scenario Scenario
 	Seed     uint64
+	Rows     int // jobs of each deposit; 0: 1
+	// Optional are the optional stages that all jobs pass.
+	Optional []registry.Stage
 	Slots    int // of a worker in each stage; 0: the default
 	Most     int // workers of each stage; 0: 20
 	// StartLeast and StartMost bound the time from the request for a worker to its first claim; 0: by
@@ -66,31 +69,40 @@ func (a *agenda) Pop() any {
 
 // model is one run. All times are seconds since its beginning.
 type model struct {
-	o       Options
-	now     float64
-	seq     int
-	events  agenda
-	random  *rand.Rand
-	stages  []*station
-	latest  registry.QueueStatus // as last published
-	open    int                  // jobs that came and are not done
-	came    int
-	slower  [lanes]float64 // factor on the time that sources take, by lane
-	figures Figures
-	waits   []float64
-	rests   bool // there are no workers
+	o      Options
+	now    float64
+	seq    int
+	events agenda
+	random *rand.Rand
+	stages []*station
+	latest registry.QueueStatus // as last published
+	came   int                  // jobs
+	open   int                  // jobs that came and are not done
+	// deposits came and have no report yet.
+	deposits int
+	slower   [lanes]float64 // factor on the time that sources take, by lane
+	figures  Figures
+	waits    []float64
+	firsts   []float64 // those of first deposits
+	rests    bool      // there are no workers
 }
 
 // lanes are the collections: the usual one, and one whose source may be slow.
 const lanes = 2
 
-// job is an item on its way through the stages.
-type job struct {
+// deposit is a batch on its way: it is expanded into jobs, and reported when all of them are done.
+type deposit struct {
 	lane  int
-	ready float64 // since when it could start in its stage
-	left  float64 // of an interrupted step; 0: the step begins anew
 	came  float64
 	first bool // the first one after the stages were idle
+	open  int  // jobs
+}
+
+// job is an item on its way through the stages: a job, or in the stages of batches the deposit itself.
+type job struct {
+	*deposit
+	ready float64 // since when it could start in its stage
+	left  float64 // of an interrupted step; 0: the step begins anew
 }
 
 // station is a stage with its workers.
@@ -98,6 +110,7 @@ type station struct {
 	m         *model
 	i         int
 	stage     registry.Stage
+	ended     func(*job) // what follows a step
 	draw      sampler
 	share     float64 // of a step's time that uses a processor
 	mean      float64
@@ -155,14 +168,22 @@ type step struct {
 func newModel(o Options) *model {
 	o.Platform = cmp.Or(o.Platform, ECS)
 	o.Slots, o.Most = cmp.Or(o.Slots, registry.DefaultSlots), cmp.Or(o.Most, 20)
+	o.Rows = max(1, o.Rows)
 	o.LargeCores, o.SmallCores = cmp.Or(o.LargeCores, 1), cmp.Or(o.SmallCores, 0.25)
 	m := &model{o: o, random: rand.New(rand.NewPCG(o.Seed, 1)), slower: [lanes]float64{1, 1}} //nolint:gosec // a run can be repeated
-	for i, stage := range route() {
+	ofJob := len(route(registry.Batch, o.Optional))                                           // the index of the first stage of jobs
+	for i, stage := range stages(o.Optional) {
 		t, _ := o.Times.Of(stage)
+		if i < ofJob {
+			t = o.Times.ofDeposit(stage, o.Rows)
+		}
 		step, _ := registry.StepOf(stage)
 		s := &station{m: m, i: i, stage: stage, draw: newSampler(t), share: t.Share(), mean: t.Mean(), cores: o.SmallCores, slots: o.Slots, fetches: step.Fetches != registry.NoSource}
-		if stage == registry.Download || stage == registry.Process {
+		switch stage {
+		case registry.Download, registry.Process:
 			s.cores = o.LargeCores
+		case registry.Scan, registry.Replicate:
+			s.cores = 2 * o.SmallCores
 		}
 		if s.fetches {
 			s.spare = int(spareShare * float64(o.Slots))
@@ -174,6 +195,18 @@ func newModel(o Options) *model {
 			s.scale = &tracking{}
 		}
 		m.stages = append(m.stages, s)
+	}
+	for i, s := range m.stages {
+		switch i {
+		case 0:
+			s.ended = func(j *job) { m.expanded(j, m.stages[ofJob]) }
+		case ofJob - 1:
+			s.ended = m.reported
+		case len(m.stages) - 1:
+			s.ended = func(j *job) { m.done(j, m.stages[ofJob-1]) }
+		default:
+			s.ended = m.stages[i+1].enter
+		}
 	}
 	return m
 }
@@ -250,12 +283,36 @@ func (s *station) live() (n int) {
 	return n
 }
 
-// arrive adds a job.
+// arrive adds a deposit.
 func (m *model) arrive(lane int) {
-	j := &job{lane: lane, came: m.now, first: m.open == 0}
-	m.open++
-	m.came++
-	m.stages[0].enter(j)
+	d := &deposit{lane: lane, came: m.now, first: m.deposits == 0, open: m.o.Rows}
+	m.deposits++
+	m.open += m.o.Rows
+	m.came += m.o.Rows
+	m.stages[0].enter(&job{deposit: d})
+}
+
+// expanded makes the jobs of a deposit.
+func (m *model) expanded(j *job, first *station) {
+	for range j.open {
+		first.enter(&job{deposit: j.deposit})
+	}
+}
+
+// done is the end of a job. The last one of a deposit lets its report begin.
+func (m *model) done(j *job, report *station) {
+	m.open--
+	if j.open--; j.open == 0 {
+		report.enter(&job{deposit: j.deposit})
+	}
+}
+
+// reported is the end of a deposit.
+func (m *model) reported(j *job) {
+	m.deposits--
+	if j.first {
+		m.figures.FirstDone = max(m.figures.FirstDone, m.now-j.came)
+	}
 }
 
 // enter makes a job ready.
@@ -370,11 +427,7 @@ func (w *worker) ends(st *step) {
 	s.doneSteps++
 	s.doneTime += m.now - st.began
 	w.replan()
-	if s.i+1 < len(m.stages) {
-		m.stages[s.i+1].enter(st.job)
-	} else {
-		m.done(st.job)
-	}
+	s.ended(st.job)
 	s.dispatch()
 }
 

@@ -59,7 +59,7 @@ func Scenarios(rate float64) []Scenario {
 			},
 		},
 		{
-			Name: "idle", About: "a job each two hours, and nothing else", Rate: rate, Hours: 24,
+			Name: "idle", About: "a deposit each two hours, and nothing else", Rate: rate, Hours: 24,
 			arrivals: func(Scenario, float64) float64 { return 0 },
 			more: func(m *model) {
 				for at := 17.0; at < 23*hour; at += 2*hour + 13 {
@@ -102,7 +102,7 @@ func (s Scenario) plan(m *model) {
 	var next func(at float64)
 	next = func(at float64) {
 		m.at(at, func() {
-			for range poisson(source, s.arrivals(s, at)*step) {
+			for range poisson(source, s.arrivals(s, at)*step/float64(m.o.Rows)) {
 				lane := 0
 				if source.Float64() < s.slowShare {
 					lane = 1

@@ -63,7 +63,7 @@ func ParseTimes(text []byte) (t Times, err error) {
 	if err := json.Unmarshal(text, &t); err != nil {
 		return t, fmt.Errorf("service times: %w", err)
 	}
-	for _, stage := range route() {
+	for _, stage := range stages(nil) {
 		s, ok := t.Of(stage)
 		var n int64
 		for _, b := range s.Buckets {
@@ -103,13 +103,68 @@ func Set(name string) (Times, error) {
 	return ParseTimes(text)
 }
 
-// route returns the stages that each deposit passes after it was expanded.
-func route() (stages []registry.Stage) {
-	r, _ := registry.RouteOf(registry.Ingest)
-	for _, step := range r.With(nil).Steps {
-		stages = append(stages, step.Stage)
+// route returns the stages of an action, with only these of its optional ones.
+func route(a registry.Action, optional []registry.Stage) (all []registry.Stage) {
+	r, _ := registry.RouteOf(a)
+	for _, step := range r.With(optional).Steps {
+		all = append(all, step.Stage)
 	}
-	return stages
+	return all
+}
+
+// stages returns the stages that a deposit and its jobs pass.
+func stages(optional []registry.Stage) []registry.Stage {
+	return slices.Concat(route(registry.Batch, optional), route(registry.Ingest, optional))
+}
+
+// Optional returns the stages that only some deposits pass.
+func Optional() []registry.Stage {
+	return slices.DeleteFunc(registry.DepositStages(), func(s registry.Stage) bool { return slices.Contains(stages(nil), s) })
+}
+
+// scanRate is how many bytes a virus scanner is assumed to read in a second.
+const scanRate = 40 << 20
+
+// WithStated adds times of optional stages that were not measured: a scanner reads each downloaded byte
+// at 40 MiB a second, and a replica is written as the version was. ok names the stages that got them. An
+// error says which stage has neither.
+func (t Times) WithStated(optional []registry.Stage) (out Times, stated []registry.Stage, err error) {
+	out = Times{Measured: t.Measured, Stages: slices.Clone(t.Stages)}
+	for _, stage := range optional {
+		if _, ok := t.Of(stage); ok {
+			continue
+		}
+		var s StageTimes
+		switch stage {
+		case registry.Scan:
+			d, _ := t.Of(registry.Download)
+			mean := float64(d.Bytes) / scanRate / float64(max(1, d.Steps))
+			s = StageTimes{Steps: 1, Seconds: mean, Bytes: d.Bytes / max(1, d.Steps), Buckets: []Bucket{{Most: mean, Steps: 1}}}
+		case registry.Replicate:
+			s, _ = t.Of(registry.Process)
+		default:
+			return t, nil, fmt.Errorf("service times: no step of %s was measured", stage)
+		}
+		s.Stage = stage
+		out.Stages, stated = append(out.Stages, s), append(stated, stage)
+	}
+	return out, stated, nil
+}
+
+// ofDeposit returns the times of a stage of deposits with so many jobs. It is stated, since the measured
+// deposits are few and large: a step takes as long as the last one of a job, which does little, and
+// besides its part of the measured time for each job.
+func (t Times) ofDeposit(stage registry.Stage, jobs int) StageTimes {
+	ofJob := route(registry.Ingest, nil)
+	first, _ := t.Of(ofJob[0])
+	last, _ := t.Of(ofJob[len(ofJob)-1])
+	measured, _ := t.Of(stage)
+	each := float64(jobs) / float64(first.Steps)
+	more := each * measured.Seconds / last.Mean()
+	cpu := last.CPUSeconds + float64(last.Steps)*each*measured.CPUSeconds
+	last = last.times(1 + more)
+	last.Stage, last.CPUSeconds = stage, cpu
+	return last
 }
 
 // sampler draws service times of a stage.
@@ -148,18 +203,24 @@ func (s sampler) draw(r *rand.Rand) float64 {
 	return s.scale * (low + r.Float64()*(s.of[i].Most-low))
 }
 
+// times returns the times of steps that take more times as long.
+func (s StageTimes) times(more float64) StageTimes {
+	s.Seconds, s.CPUSeconds, s.Buckets = s.Seconds*more, s.CPUSeconds*more, slices.Clone(s.Buckets)
+	for i := range s.Buckets {
+		s.Buckets[i].Most *= more
+	}
+	return s
+}
+
 // Sized returns the times of steps as for objects of a size: the time of stages that move the bytes of
 // objects is proportional to these. 0: as measured.
 func (t Times) Sized(size int64) Times {
 	out := Times{Measured: t.Measured}
 	for _, s := range t.Stages {
-		if step, _ := registry.StepOf(s.Stage); size > 0 && s.Bytes > 0 && step.Writes != registry.NoVolume {
+		if step, _ := registry.StepOf(s.Stage); size > 0 && s.Bytes > 0 && (step.Writes != registry.NoVolume || s.Stage == registry.Scan) {
 			by := float64(size) * float64(s.Steps) / float64(s.Bytes)
-			s.Seconds, s.CPUSeconds, s.Bytes = s.Seconds*by, s.CPUSeconds*by, size*s.Steps
-			s.Buckets = slices.Clone(s.Buckets)
-			for i := range s.Buckets {
-				s.Buckets[i].Most *= by
-			}
+			s = s.times(by)
+			s.Bytes = size * s.Steps
 		}
 		out.Stages = append(out.Stages, s)
 	}

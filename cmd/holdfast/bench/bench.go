@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -35,6 +36,8 @@ func Command(a *cli.App) *cobra.Command {
 type flags struct {
 	times    string
 	size     int64
+	rows     int
+	with     []string
 	rate     float64
 	platform string
 	scenario string
@@ -59,6 +62,8 @@ func autoscaleCommand(a *cli.App) *cobra.Command {
 	set := cmd.Flags()
 	set.StringVar(&f.times, "times", "large", "service times: "+strings.Join(autoscale.Sets(), " or ")+", or a `FILE` of `bench measure`")
 	set.Int64Var(&f.size, "size", 1<<30, "`BYTES` of each object: steps that move them take so much longer; 0: as measured")
+	set.IntVar(&f.rows, "rows", 1, "jobs of each deposit")
+	set.StringSliceVar(&f.with, "with", nil, "optional stages that each job passes: `STAGES` of "+names(autoscale.Optional()))
 	set.Float64Var(&f.rate, "rate", 0.1, "usual number of jobs a second")
 	set.StringVar(&f.platform, "platform", "", "ecs or kubernetes; both otherwise")
 	set.StringVar(&f.scenario, "scenario", "", "one scenario; all otherwise")
@@ -76,8 +81,8 @@ func autoscaleCommand(a *cli.App) *cobra.Command {
 }
 
 func (f flags) options() (o autoscale.Options, err error) {
-	if f.size < 0 || f.rate <= 0 || f.slots < 1 || f.most < 1 || f.target <= 0 || f.out < 0 || f.in < 0 {
-		return o, exit.Usagef("--rate, --slots, --most and --target must be above 0, the other flags not below")
+	if f.size < 0 || f.rate <= 0 || f.slots < 1 || f.rows < 1 || f.most < 1 || f.target <= 0 || f.out < 0 || f.in < 0 {
+		return o, exit.Usagef("--rate, --rows, --slots, --most and --target must be above 0, the other flags not below")
 	}
 	t, err := autoscale.Set(f.times)
 	if errors.Is(err, autoscale.ErrNoSet) {
@@ -90,12 +95,28 @@ func (f flags) options() (o autoscale.Options, err error) {
 	if err != nil {
 		return o, err
 	}
-	o = autoscale.Options{Policy: autoscale.Deployed(), Times: t.Sized(f.size), Seed: f.seed, Slots: f.slots, Most: f.most}
+	o = autoscale.Options{Policy: autoscale.Deployed(), Times: t.Sized(f.size), Seed: f.seed, Rows: f.rows, Slots: f.slots, Most: f.most}
+	for _, name := range f.with {
+		stage := registry.Stage(name)
+		if !slices.Contains(autoscale.Optional(), stage) {
+			return o, exit.Usagef("--with: %q is none of %s", name, names(autoscale.Optional()))
+		}
+		o.Optional = append(o.Optional, stage)
+	}
 	o.Policy.Target, o.Policy.OutCooldown, o.Policy.InCooldown = f.target, f.out, f.in
 	if f.former {
 		o.Policy = autoscale.Former()
 	}
 	return o, nil
+}
+
+// names formats stages as a list.
+func names(stages []registry.Stage) string {
+	var all []string
+	for _, s := range stages {
+		all = append(all, string(s))
+	}
+	return strings.Join(all, ",")
 }
 
 func simulate(a *cli.App, f flags) error {
@@ -120,6 +141,12 @@ func simulate(a *cli.App, f flags) error {
 		return exit.Usagef("--platform: %q is neither ecs nor kubernetes", f.platform)
 	}
 	a.Note("service times: %s", o.Times.Measured)
+	var stated []registry.Stage
+	if o.Times, stated, err = o.Times.WithStated(o.Optional); err != nil {
+		return err
+	} else if len(stated) > 0 {
+		a.Note("stated, not measured: the times of %s", names(stated))
+	}
 	if f.search {
 		return search(a, o, platforms, scenarios)
 	}
@@ -153,12 +180,12 @@ var runLister = cli.Lister[autoscale.Figures]{
 		{Name: "SCENARIO"},
 		{Name: "PLATFORM"},
 		number("JOBS"), number("LEFT"), number("DRAIN"), number("WAIT P50"), number("P95"), number("FIRST WORK"),
-		number("FIRST DONE"), number("HOURS"), number("IDLE"), number("PEAK"), number("OVERSHOOT"), number("FLAPS"), number("INTERRUPTED"),
+		number("MOST"), number("FIRST DONE"), number("HOURS"), number("IDLE"), number("PEAK"), number("OVERSHOOT"), number("FLAPS"), number("INTERRUPTED"),
 	},
 	Row: func(f autoscale.Figures) []string {
 		return []string{
-			f.Scenario, string(f.Platform), strconv.Itoa(f.Jobs), strconv.Itoa(f.Left), seconds(f.Drain), seconds(f.P50), seconds(f.P95), seconds(f.FirstWork),
-			seconds(f.FirstDone), fmt.Sprintf("%.1f", f.WorkerHours), fmt.Sprintf("%.1f", f.IdleHours), strconv.Itoa(f.Peak), strconv.Itoa(f.Overshoot),
+			f.Scenario, string(f.Platform), strconv.Itoa(f.Jobs), strconv.Itoa(f.Left), seconds(f.Drain), seconds(f.P50), seconds(f.P95), seconds(f.FirstWorkP50),
+			seconds(f.FirstWork), seconds(f.FirstDone), fmt.Sprintf("%.1f", f.WorkerHours), fmt.Sprintf("%.1f", f.IdleHours), strconv.Itoa(f.Peak), strconv.Itoa(f.Overshoot),
 			strconv.Itoa(f.Flaps), strconv.Itoa(f.Interrupted + f.Killed),
 		}
 	},
