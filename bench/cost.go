@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/holdfast/holdfast/internal/cputime"
 )
 
 // cost is what processes of Holdfast used.
@@ -20,8 +22,8 @@ type cost struct {
 
 // costOf reads what a process used since its start. It returns zeros where /proc does not tell.
 func costOf(pid int) (c cost) {
-	own, _ := readStat(pid)
-	c.cpu = own.cpu
+	own, _ := cputime.Of(pid)
+	c.cpu = own.CPU
 	if raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid)); err == nil {
 		c.written = fieldOf(raw, "write_bytes: %d")
 	}

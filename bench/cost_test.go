@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestSummary(t *testing.T) {
@@ -17,19 +16,6 @@ func TestSummary(t *testing.T) {
 	c, complete := summary(head + rows + "100.00    0.004410          14       307        60 total\n")
 	if want := (calls{syncs: 207, opens: 100}); !complete || c != want {
 		t.Errorf("read %+v, complete %t, want %+v", c, complete, want)
-	}
-}
-
-func TestParseStat(t *testing.T) {
-	s, ok := parseStat("42 (a) b (c) S 7 42 42 0 -1 4194560 1 2 3 4 150 50 20 10 20 0 8 0 100 1 2")
-	want := stat{name: "a) b (c", parent: 7, cpu: 2 * time.Second, ended: 300 * time.Millisecond}
-	if !ok || s != want {
-		t.Errorf("read %+v, %t, want %+v", s, ok, want)
-	}
-	for _, text := range []string{"", "42", "42 (a) S 7 1"} {
-		if s, ok := parseStat(text); ok {
-			t.Errorf("%q was read as %+v", text, s)
-		}
 	}
 }
 
