@@ -63,7 +63,15 @@ func (s *Search) planCount(ctx context.Context, q registry.ItemQuery) (statement
 	if len(r.batches) == 1 {
 		l.order = byRow
 	}
+	common := false
+	if q.Most == 0 && !r.few() && len(words.ids) == 0 {
+		if common, err = s.common(ctx, words); err != nil {
+			return "", nil, err
+		}
+	}
 	switch {
+	case common:
+		l.spots = []spot{{from: "work_item i", cond: "1 = 1"}}
 	case len(words.terms) > 0 && (words.few || !r.few()):
 		if !words.few {
 			l.order = byText
@@ -78,14 +86,14 @@ func (s *Search) planCount(ctx context.Context, q registry.ItemQuery) (statement
 		}
 		l.spots = s.spots(r, conds, l.order)
 	}
-	return l.counts(bits, r.held || r.ids != nil || r.graphs != nil || len(words.ids) > 0), w.Args, nil
+	return s.counts(&l, bits, r.held || r.ids != nil || r.graphs != nil || len(words.ids) > 0), w.Args, nil
 }
 
 // counts returns the SQL that counts the first rows of the list, up to its limit; all if that is 0.
 // The first rows are read in the list's order, because that is the order of the indexes. Places
 // overlap if rows may lie at several. What decides the state is one column, because SQLite sorts what
 // it groups, which takes longer with each column.
-func (l *itemList) counts(bits int, overlap bool) string {
+func (s *Search) counts(l *itemList, bits int, overlap bool) string {
 	union, most := " UNION ALL ", ""
 	if overlap {
 		union = " UNION " // compares whole rows, so that each counts once
@@ -101,6 +109,9 @@ func (l *itemList) counts(bits int, overlap bool) string {
 		}
 		parts[i] = fmt.Sprintf(`SELECT * FROM (SELECT i.seq AS seq, %s AS place FROM %s%s%s) p%d`,
 			placeOf(bits), p.from, l.w.With(p.cond), first, i)
+	}
+	if l.limit == 0 {
+		most = s.db.Dialect.Apart()
 	}
 	return `SELECT place, COUNT(*) FROM (` + strings.Join(parts, union) + most + `) c GROUP BY 1`
 }

@@ -191,6 +191,35 @@ func (s textSearch) match() string {
 	return strings.Join(parts, " AND ")
 }
 
+// commonShare is the share of all rows from which on it is faster to read all of them, in the order in
+// which they lie, than to look up those that the text index finds: a row that is looked up costs five
+// times as much (SQLite). On PostgreSQL, which looks up few rows only and joins many, the share matters
+// less.
+const commonShare = 5
+
+// common reports whether so many rows have the text that the index is no help.
+func (s *Search) common(ctx context.Context, words textSearch) (bool, error) {
+	if len(words.terms) == 0 || words.few {
+		return false, nil
+	}
+	var rows, found int64
+	// Two subqueries, since SQLite reads the whole index for both in one.
+	err := s.db.Read.QueryRowContext(ctx, `SELECT COALESCE((SELECT MAX(seq) FROM work_item) - (SELECT MIN(seq) FROM work_item), 0)`).Scan(&rows)
+	if err != nil {
+		return false, fmt.Errorf("count all items: %w", err)
+	}
+	bound := rows/commonShare + 1
+	if bound <= fewMatches {
+		return false, nil
+	}
+	var w sqldb.Where
+	err = s.db.Read.QueryRowContext(ctx, `SELECT COUNT(*) FROM (SELECT 1 FROM item_text x WHERE `+words.cond(&w)+w.Bind(` LIMIT ?) found`, bound), w.Args...).Scan(&found)
+	if err != nil {
+		return false, fmt.Errorf("ask the text index: %w", err)
+	}
+	return found >= bound, nil
+}
+
 // texts converts constants to strings.
 func texts[T ~string](values []T) []string {
 	out := make([]string, len(values))
@@ -239,6 +268,9 @@ func (s *Search) hasAtLeast(ctx context.Context, r *reach, args []any, conds []s
 func (s *Search) AddText(ctx context.Context, w *sqldb.Where, q registry.ItemQuery) error {
 	words, err := s.searchFor(ctx, q, reachOf(q))
 	if err != nil || len(words.terms) == 0 || len(words.ids) > 0 {
+		return err
+	}
+	if common, err := s.common(ctx, words); err != nil || common {
 		return err
 	}
 	w.Conds = append(w.Conds, "i.seq IN (SELECT x."+words.key()+" FROM item_text x WHERE "+words.cond(w)+")")

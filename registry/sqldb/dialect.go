@@ -48,6 +48,9 @@ type wording interface {
 	// among returns the condition that a column is one of the texts in a parameter, which list
 	// makes.
 	among(column, parameter string) string
+	// Apart ends a subquery that computes what the query around it groups by. Without it SQLite would
+	// merge the two, and sort the rows with all columns of an expression that contains subqueries.
+	Apart() string
 	// Members returns the SQL expression for an object with some members of the JSON object in a
 	// column.
 	Members(column string, names ...string) string

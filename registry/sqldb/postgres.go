@@ -216,6 +216,8 @@ func (d postgres) among(column, parameter string) string {
 }
 
 // Members returns an object with a NUL in it unchanged, because PostgreSQL refuses to parse it.
+func (d postgres) Apart() string { return "" }
+
 func (d postgres) Members(column string, names ...string) string {
 	parts := make([]string, len(names))
 	for i, name := range names {

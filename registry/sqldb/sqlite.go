@@ -88,6 +88,8 @@ func (d sqlite) among(column, parameter string) string {
 	return column + " IN (SELECT value FROM json_each(" + parameter + "))"
 }
 
+func (d sqlite) Apart() string { return " LIMIT -1" }
+
 func (d sqlite) Members(column string, names ...string) string {
 	parts := make([]string, len(names))
 	for i, name := range names {
