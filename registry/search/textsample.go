@@ -137,3 +137,11 @@ func SetSampleSizes(some, newest int) (undo func()) {
 	someRows, sampleRows = some, newest
 	return func() { someRows, sampleRows = beforeSome, beforeLooked }
 }
+
+// SetCommonShare changes from which share of all rows on a text is common. It is for tests. undo
+// restores it.
+func SetCommonShare(share int64) (undo func()) {
+	before := commonShare
+	commonShare = share
+	return func() { commonShare = before }
+}

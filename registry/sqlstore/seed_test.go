@@ -1,6 +1,7 @@
 package sqlstore_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
@@ -8,7 +9,9 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/query"
 	"github.com/holdfast/holdfast/registry/registrybench"
+	"github.com/holdfast/holdfast/registry/search"
 	"github.com/holdfast/holdfast/registry/sqlstore"
 )
 
@@ -49,6 +52,7 @@ func TestSeed(t *testing.T) {
 			if n != items {
 				t.Errorf("%d items, want %d", n, items)
 			}
+			checkCounts(t, s)
 			page, err := s.Items(t.Context(), registry.ItemQuery{Text: "Thesis glaciers"})
 			if err != nil || len(page.Rows) == 0 {
 				t.Errorf("the text index finds nothing: %v", err)
@@ -80,5 +84,45 @@ func TestSeed(t *testing.T) {
 				t.Errorf("found %d items, %v", len(page.Rows), err)
 			}
 		})
+	}
+}
+
+// checkCounts checks that counts, previews and failures by a text are the same by the text index and
+// by reading all rows.
+func checkCounts(t *testing.T, s *sqlstore.Store) {
+	t.Helper()
+	for _, text := range []string{"pdf", "tar state:failed", "pdf -state:completed", "error:timeout", "zip collection:collection_01"} {
+		match, err := query.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all [2]string
+		for i, share := range []int64{1, 1000} { // no text is common, and nearly all are
+			undo := search.SetCommonShare(share)
+			counts, err := s.CountItems(t.Context(), registry.ItemQuery{Match: match})
+			if err != nil {
+				t.Fatal(err)
+			}
+			preview, err := s.PreviewBulk(t.Context(), registry.BulkRequest{Match: match, Act: registry.ActRequeue})
+			if err != nil {
+				t.Fatal(err)
+			}
+			failures, err := s.Failures(t.Context(), registry.ItemQuery{Match: match})
+			if err != nil {
+				t.Fatal(err)
+			}
+			undo()
+			var n int64
+			for _, c := range counts {
+				n += c
+			}
+			if n == 0 || preview.Matched != n {
+				t.Errorf("%s: counted %d, and %d for an act", text, n, preview.Matched)
+			}
+			all[i] = fmt.Sprintf("%v\n%+v\n%+v", counts, preview, failures)
+		}
+		if all[0] != all[1] {
+			t.Errorf("%s: by the index\n%s\nwithout\n%s", text, all[0], all[1])
+		}
 	}
 }
