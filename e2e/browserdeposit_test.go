@@ -185,12 +185,15 @@ func TestBrowser_DepositFaults(t *testing.T) {
 	tab.Drop("#drop", file)
 	tab.Await(`document.querySelector("#payloads li")`)
 	tab.Click("#send")
-	// Faults of the fields and of the payload are listed at once.
-	tab.Await(`(text => text.includes("line 6") && text.includes("ARK, if the object has one"))(document.querySelector("#payloads").textContent)`)
-	tab.Await(`document.querySelector("#ark").getAttribute("aria-invalid") === "true"`)
+	// Faults of the fields and of the payload are listed at once: those of fields beside each, and with links to them.
+	tab.Await(`document.querySelector("#payloads").textContent.includes("line 6") && document.querySelector('#wrong-fields a[href="#ark"]')`)
+	tab.Await(`document.activeElement.id === "ark" && document.activeElement.getAttribute("aria-invalid") === "true"`)
+	tab.Await(`document.getElementById(document.querySelector("#ark").getAttribute("aria-describedby")).textContent.includes("is not an ARK")`)
+	tab.Axe()
+	tab.Fits()
 	tab.Type("#ark", " ")
-	tab.Click("#payloads .acts button") // try again
-	tab.Await(`(text => text.includes("line 6") && !text.includes("ARK, if the object has one"))(document.querySelector("#payloads").textContent)`)
+	tab.Click("#send") // tries again what was refused
+	tab.Await(`document.querySelector("#payloads").textContent.includes("line 6") && document.querySelector("#wrong-fields").hidden && !document.querySelector("[aria-invalid]")`)
 	tab.Axe()
 	tab.Fits()
 	// Names are judged when a folder is chosen, and a folder without files is no payload.

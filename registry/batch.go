@@ -112,6 +112,9 @@ type CorrectionReader interface {
 	// oldest whose correction is not void. Jobs that no batch corrects are left out. Ids are at
 	// most as many as a list has rows.
 	CorrectedJobs(ctx context.Context, batchID string, ids []string) (map[string]string, error)
+	// JudgeCorrection returns the error with which Submit refuses, now, what a submission to a collection
+	// corrects; nil if it does not. It changes nothing.
+	JudgeCorrection(ctx context.Context, collection string, c Corrects) error
 }
 
 // StageProgress is how the jobs of a batch stand at a stage.

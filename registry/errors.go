@@ -91,15 +91,18 @@ func InField(field string, err error) error {
 	return &FieldError{field, err}
 }
 
-// CorrectedError says that another batch already corrects a row of a batch.
+// CorrectedError says that another batch already corrects a batch, or a row of it.
 type CorrectedError struct {
 	BatchID string `json:"batch_id"`
-	Line    int64  `json:"line"` // of the first such row; 1 if the batch has no manifest
+	Line    int64  `json:"line"` // of the first such row; 0: all that failed
 	By      string `json:"by"`
 }
 
 // Error names both.
 func (e *CorrectedError) Error() string {
+	if e.Line == 0 {
+		return fmt.Sprintf("batch %s was already submitted, corrected, as batch %s; see how that one stands", e.BatchID, e.By)
+	}
 	return fmt.Sprintf("the row on line %d of batch %s was already submitted, corrected, as batch %s; leave it out, and see how that one stands", e.Line, e.BatchID, e.By)
 }
 

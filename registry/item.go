@@ -247,7 +247,7 @@ func (t *Trace) OfRow(id string) *Trace {
 // Corrects names a batch that failed, or has failed rows, which a submission corrects.
 type Corrects struct {
 	BatchID string      `json:"batch_id" id:"batches" doc:"A batch of the same collection that failed, or of which rows failed"`
-	Lines   []LineRange `json:"lines,omitempty" maxItems:"500" doc:"Lines of its manifest: the submission has all rows of these that failed because of their content. Refused if another batch corrects one of them. When absent, it stands for all that failed, and is never refused for what others correct"`
+	Lines   []LineRange `json:"lines,omitempty" maxItems:"500" doc:"Lines of its manifest: the submission has all rows of these that failed because of their content. Refused if another batch corrects one of them. When absent, it stands for all that failed and that no other batch corrects: refused until the batch has ended, and if there is nothing"`
 	Rows    int64       `json:"rows,omitempty" minimum:"0" doc:"How many rows that failed because of their content lines has; refused if they are more or fewer. 0: not compared"`
 }
 

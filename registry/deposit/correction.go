@@ -1,6 +1,7 @@
 package deposit
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -18,48 +19,71 @@ import (
 // with their item.
 const mostCorrections = 50
 
-// correct notes which rows of a batch a new batch corrects. Both are of one collection, so whoever sees
-// one sees the other. It returns a *[registry.CorrectedError] if another batch has one of the rows. Its
-// transaction submits the batch, and transactions take turns: of two that correct a row, one is refused.
+// correct notes which rows of a batch a new batch corrects, if anything. See [tx.judgeCorrection].
 func (t *tx) correct(batch work.NewItem) error {
 	c := batch.Spec.Corrects
 	if c == nil {
 		return nil
 	}
-	if err := c.Check(); err != nil {
-		return err
-	}
-	old, err := t.Item(c.BatchID)
-	if errors.Is(err, registry.ErrNotFound) || err == nil && (old.Action != registry.Batch || old.Collection != batch.Collection) {
-		err = registry.ErrNotFound // the same error for all, so that it tells nothing
-	}
+	old, rows, err := t.judgeCorrection(*c, batch.Collection, batch.ID)
 	if err != nil {
-		return fmt.Errorf("batch %s, to be corrected, in collection %s: %w", c.BatchID, batch.Collection, err)
-	}
-	if err := t.correctable(old); err != nil {
 		return err
-	}
-	lines := c.Lines
-	if len(lines) == 0 {
-		lines = []registry.LineRange{{First: 1, Last: math.MaxInt64}}
-	}
-	ranges := make([][]any, len(lines))
-	for i, l := range lines {
-		ranges[i] = []any{old.ID, l.First, l.Last, batch.ID}
-	}
-	if err := t.InsertRows(insertCorrection, ranges); err != nil {
-		return fmt.Errorf("write which rows of batch %s are corrected: %w", old.ID, err)
-	}
-	var rows int64 // 0: all that failed
-	if len(c.Lines) > 0 {
-		if rows, err = t.judgeCorrection(*c, batch.ID); err != nil {
-			return err
-		}
 	}
 	return t.noteCorrection(old, batch, rows)
 }
 
+// judgeCorrection writes which rows of a batch the batch by of a collection corrects. It returns the
+// former, and how many rows these are; 0: all that failed. Both batches are of one collection, so whoever
+// sees one sees the other. It refuses a correction of nothing, and with a *[registry.CorrectedError] what
+// another batch corrects. Transactions take turns: of two that correct a row, one is refused.
+func (t *tx) judgeCorrection(c registry.Corrects, collection, by string) (old registry.WorkItem, rows int64, err error) {
+	if err := c.Check(); err != nil {
+		return old, 0, err
+	}
+	old, err = t.Item(c.BatchID)
+	if errors.Is(err, registry.ErrNotFound) || err == nil && (old.Action != registry.Batch || old.Collection != collection) {
+		err = registry.ErrNotFound // the same error for all, so that it tells nothing
+	}
+	if err != nil {
+		return old, 0, fmt.Errorf("batch %s, to be corrected, in collection %s: %w", c.BatchID, collection, err)
+	}
+	whole := len(c.Lines) == 0
+	if whole {
+		if err := t.correctable(old); err != nil {
+			return old, 0, err
+		}
+		c.Lines = []registry.LineRange{{First: 1, Last: math.MaxInt64}}
+	}
+	ranges := make([][]any, len(c.Lines))
+	for i, l := range c.Lines {
+		ranges[i] = []any{old.ID, l.First, l.Last, by}
+	}
+	if err := t.InsertRows(insertCorrection, ranges); err != nil {
+		return old, 0, fmt.Errorf("write which rows of batch %s are corrected: %w", old.ID, err)
+	}
+	if !whole {
+		rows, err = t.judgeRows(c, by)
+	}
+	return old, rows, err
+}
+
+// JudgeCorrection implements registry.CorrectionReader.
+func (s *Deposits) JudgeCorrection(ctx context.Context, collection string, c registry.Corrects) error {
+	only := errors.New("only judged") // undoes what the transaction wrote
+	err := s.write(ctx, func(t *tx) error {
+		_, _, err := t.judgeCorrection(c, collection, "")
+		return cmp.Or(err, only)
+	})
+	if errors.Is(err, only) {
+		return nil
+	}
+	return err
+}
+
 var insertCorrection = sqldb.InsertInto(`INSERT INTO correction (batch_id, first_line, last_line, corrected_by)`, `($1, $2, $3, $4)`)
+
+// correction are the batches b that have the row of job j.
+const correction = `FROM correction o JOIN work_item b ON b.id = o.corrected_by WHERE ` + correctedHere
 
 // faulty selects of the jobs j of a batch the rows that failed because of their content.
 const faulty = `j.status = 'failed' AND j.error_class = 'content'`
@@ -70,23 +94,47 @@ const faulty = `j.status = 'failed' AND j.error_class = 'content'`
 const correctedHere = `o.batch_id = j.parent_id AND j.row_no BETWEEN o.first_line AND o.last_line AND j.finished_at <= b.created_at
 	AND b.status NOT IN ('cancelled', 'aborted', 'deleted') AND (b.status <> 'failed' OR b.error_class = 'jobs')`
 
-// correctable returns an ErrInvalid if nothing of a batch failed. Rows can be corrected before the
-// others have settled.
+// correctable refuses the correction of a whole batch that has not ended, since other rows may still
+// fail; one of which nothing failed because of its content; and one of which others correct all that did.
 func (t *tx) correctable(old registry.WorkItem) error {
-	if old.Status == registry.Failed {
+	refuse := func(text string, args ...any) error {
+		return registry.InField("corrects.batch_id", fmt.Errorf("%w: batch %s "+text, append([]any{registry.ErrInvalid, old.ID}, args...)...))
+	}
+	if !old.Status.Settled() {
+		return refuse("is %s, and more of it may fail; wait until it has ended, or name the lines to correct", old.State)
+	}
+	all, err := correctionsOf(old, t.Item)
+	if err != nil {
+		return err
+	}
+	for _, c := range all {
+		if c.Rows == 0 && !c.Void {
+			return &registry.CorrectedError{BatchID: old.ID, By: c.BatchID}
+		}
+	}
+	if old.FailedItself() && old.ErrorClass == registry.ContentFault {
 		return nil
 	}
-	var failed bool
-	err := t.Get(`SELECT EXISTS (SELECT 1 FROM work_item j WHERE j.parent_id = $1 AND `+faulty+`)`, []any{old.ID}, &failed)
-	if err == nil && !failed {
-		err = fmt.Errorf("%w: batch %s is %s, and none of its jobs failed because of its content; there is nothing to correct", registry.ErrInvalid, old.ID, old.State)
+	var failed, left int64
+	var by sql.NullString // the oldest correction of one of them
+	err = t.Get(`SELECT COUNT(j.id), COUNT(CASE WHEN NOT EXISTS (SELECT 1 `+correction+`) THEN 1 END), MIN((SELECT MIN(b.id) `+correction+`)) FROM work_item j WHERE j.parent_id = $1 AND `+faulty,
+		[]any{old.ID}, &failed, &left, &by)
+	switch {
+	case err != nil:
+		return fmt.Errorf("look for what failed of batch %s: %w", old.ID, err)
+	case failed == 0 && old.Status == registry.Failed:
+		return refuse("failed, but not because of its content; there is nothing to correct. An operator sees to it")
+	case failed == 0:
+		return refuse("is %s, and none of its jobs failed because of its content; there is nothing to correct", old.State)
+	case left == 0:
+		return &registry.CorrectedError{BatchID: old.ID, By: by.String}
 	}
-	return err
+	return nil
 }
 
-// judgeCorrection returns how many rows a correction has. It refuses lines without a failed row, another
+// judgeRows returns how many rows a correction has. It refuses lines without a failed row, another
 // number of rows than the caller gave, and rows that another batch corrects.
-func (t *tx) judgeCorrection(c registry.Corrects, by string) (rows int64, err error) {
+func (t *tx) judgeRows(c registry.Corrects, by string) (rows int64, err error) {
 	at := 0
 	err = sqldb.Each(t.Ask(`SELECT COUNT(j.id) FROM correction c LEFT JOIN work_item j ON j.parent_id = c.batch_id AND j.row_no BETWEEN c.first_line AND c.last_line
 		AND `+faulty+` WHERE c.corrected_by = $1 GROUP BY c.first_line ORDER BY c.first_line`, by), "count the failed rows", func(row sqldb.Scanner) error {
@@ -165,7 +213,7 @@ func (s *Deposits) sumCorrected(ctx context.Context, p *registry.BatchProgress, 
 	}
 	var corrected int64
 	err := s.db.Read.QueryRowContext(ctx, `SELECT COUNT(*) FROM work_item j WHERE j.parent_id = $1 AND j.row_no BETWEEN $2 AND $3 AND `+faulty+`
-		AND EXISTS (SELECT 1 FROM correction o JOIN work_item b ON b.id = o.corrected_by WHERE `+correctedHere+`)`, p.BatchID, first, last).Scan(&corrected)
+		AND EXISTS (SELECT 1 `+correction+`)`, p.BatchID, first, last).Scan(&corrected)
 	p.Corrected += corrected
 	return err
 }

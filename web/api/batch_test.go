@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -288,6 +289,60 @@ func TestCancelBatch(t *testing.T) {
 		return e.Type == "cancel" && e.ItemID == own && e.Actor == "the depositor" && strings.Contains(string(e.Data), "sent twice")
 	}) {
 		t.Errorf("not audited: %+v", audit.Rows)
+	}
+}
+
+// TestSubmit_Corrects: a depositor corrects what it submitted itself, once, when it has failed. It is
+// told so before the payload is sent, in plain words.
+func TestSubmit_Corrects(t *testing.T) {
+	b := newBench(t)
+	ctx := t.Context()
+	mine, theirs := b.as(t, registry.RoleDepositor), b.as(t, registry.RoleOperator)
+	submit := func(c *caller, name, corrects string) (string, error) {
+		r := wire.SubmitRequest{Collection: "default", URL: "http://h.test/" + name}
+		if corrects != "" {
+			r.Corrects = &registry.Corrects{BatchID: corrects}
+		}
+		answer, err := c.Submit(ctx, r, "key "+name)
+		return answer.BatchID, err
+	}
+	// refused wants that a check before says the same as the submission.
+	refused := func(c *caller, id string, status int, code wire.Code, words string) {
+		t.Helper()
+		_, err := submit(c, "never", id)
+		check := c.CheckSubmission(ctx, wire.SubmitRequest{Collection: "default", Corrects: &registry.Corrects{BatchID: id}})
+		for _, err := range []error{err, check} {
+			p := problemOf(t, err, status, code)
+			text := p.Error()
+			for _, f := range p.Faults {
+				text += " " + f.Location + ": " + f.Message
+			}
+			if !strings.Contains(text, words) {
+				t.Errorf("%q, want %q", text, words)
+			}
+		}
+	}
+	own, err := submit(mine, "own", "")
+	must(t, err)
+	other, err := submit(theirs, "other", "")
+	must(t, err)
+	refused(mine, own, http.StatusUnprocessableEntity, wire.CodeInvalid, "body.corrects.batch_id: batch "+own+" is Pending, and more of it may fail")
+	for _, id := range []string{own, other} {
+		c, err := b.store.Claim(ctx, registry.ClaimRequest{RequestID: id, Stage: registry.Expand, Worker: "w", Lease: time.Minute, MaxAttempts: 5, StuckAfter: time.Minute})
+		must(t, err)
+		_, err = b.store.Settle(ctx, registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeFailed, Class: registry.ContentFault, Error: "404"})
+		must(t, err)
+	}
+	refused(mine, other, http.StatusForbidden, wire.CodeForbidden, "submitted by another depositor")
+	refused(mine, "none", http.StatusNotFound, wire.CodeNotFound, "")
+	first, err := submit(mine, "corrected", own)
+	must(t, err)
+	if again, err := submit(mine, "corrected", own); err != nil || again != first {
+		t.Errorf("a repeat is %s (%v), want %s", again, err, first)
+	}
+	refused(mine, own, http.StatusConflict, wire.CodeConflict, "batch "+own+" was already submitted, corrected, as batch "+first)
+	if _, err := submit(theirs, "operator", other); err != nil {
+		t.Error(err)
 	}
 }
 

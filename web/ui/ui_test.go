@@ -170,7 +170,7 @@ func TestPages_Say(t *testing.T) {
 	s.get(t, "/objects", http.StatusOK)
 	batchID, jobs := s.fill(t)
 	for path, wants := range map[string][]string{
-		"/operations":                     {`sse-connect="/live?page=%2Foperations&amp;seen=`, "Failed", "404 for", `class="class">content`},
+		"/operations":                     {`sse-connect="/live?page=%2Foperations&amp;seen=`, "Failed", "404 for", `class="class">Content fault`},
 		"/items":                          {"Processing", "Failed", "items match"},
 		"/batches/" + batchID:             {"<h1>" + template.HTMLEscapeString(hostile) + "</h1>", "Processing", "batch-manifest", "(version 1 of its profile)", "http://redacted@h.test/a", "<caption>", `href="/objects/ark:/99999/fk4">`, "repeats row 1, line 3"},
 		"/deposits/" + batchID:            {"Waiting", "Retry at", ", attempt 2 of 5", "verified in 1 storage", "Keep it", "404 for", "/versions/1/receipt"},

@@ -46,6 +46,7 @@ var argumentValues = []struct {
 var flagValues = map[string]values{
 	"collection": collections, "stage": named(registry.Stages()), "from": named(registry.Stages()), "match": terms,
 	"status": named(registry.Statuses()), "role": named(registry.Roles()), "scope": named(registry.HoldScopes()),
+	"corrects": failed,
 }
 
 // keyValues says what the value of --key is, by that of --scope.
@@ -132,6 +133,12 @@ func itemsOf(action registry.Action) values {
 		p, err := c.Items(ctx, q)
 		return described(p.Rows, func(it registry.WorkItem) (string, string) { return it.ID, string(it.State) + " " + it.Name }), err
 	}
+}
+
+// failed returns the ids of items that failed, the newest first.
+func failed(ctx context.Context, c *client.Client, _ string) ([]string, error) {
+	p, err := c.Items(ctx, registry.ItemQuery{Status: registry.Failed, Limit: mostCompleted})
+	return described(p.Rows, func(it registry.WorkItem) (string, string) { return it.ID, it.Heading() }), err
 }
 
 func objects(ctx context.Context, c *client.Client, _ string) ([]string, error) {

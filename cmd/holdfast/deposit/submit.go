@@ -38,6 +38,7 @@ type submission struct {
 	terms         string // file
 	embargo       string // day
 	after         []string
+	corrects      []string
 	priority      int
 	prioritySet   bool
 	key           string
@@ -85,6 +86,7 @@ func SubmitCommand(a *cli.App) *cobra.Command {
 	f.IntVar(&s.priority, "priority", 0, "lower goes first (default: set by the collection, or by the batch's size)")
 	f.StringVar(&s.key, "idempotency-key", "", "an idempotency key; a repeat returns the first batch")
 	f.StringSliceVar(&s.after, "after", nil, "start once the item `ID[:settled]` has completed (:settled: ended in any way); repeatable")
+	f.StringArrayVar(&s.corrects, "corrects", nil, "this corrects what failed of `ID`: a batch, lines of its manifest (ID:7-9,12), or a failed job; repeatable")
 	f.BoolVar(&s.wait, "wait", false, "show progress until everything has ended; the exit code is the outcome")
 	progress.Flags(a, cmd)
 	return cli.WithHelp(helpTexts, a.ClientFlags(cmd))
@@ -112,7 +114,7 @@ func (s *submission) check() error {
 	}
 	var single []string
 	for name, given := range map[string]bool{
-		"--ark": s.request.ARK != "", "--local-id": len(s.request.LocalIDs) > 0, "--digest": s.digest != "", "--idempotency-key": s.key != "",
+		"--ark": s.request.ARK != "", "--local-id": len(s.request.LocalIDs) > 0, "--digest": s.digest != "", "--idempotency-key": s.key != "", "--corrects": len(s.corrects) > 0,
 	} {
 		if given {
 			single = append(single, name)
@@ -149,6 +151,9 @@ func submit(ctx context.Context, a *cli.App, args []string, s submission) error 
 		if s.request.Requires[i].ItemID, err = a.WholeID(ctx, "", r.ItemID); err != nil {
 			return err
 		}
+	}
+	if s.request.Corrects, err = correctsOf(ctx, a, c, s.corrects); err != nil {
+		return err
 	}
 	var accepted []progress.Entry
 	var codes []exit.Code
@@ -217,6 +222,12 @@ func submitOne(ctx context.Context, a *cli.App, c *client.Client, arg string, s 
 		into := cmp.Or(request.Collection, wire.DefaultCollection)
 		if _, err := c.Collection(ctx, into); errors.Is(err, registry.ErrNotFound) {
 			return none, fmt.Errorf("submit %s: %w", payload.Shown(arg), err)
+		}
+		// A repeat of a call with a key gets the first one's answer, also if the batch is corrected by now.
+		if request.Corrects != nil && s.key == "" {
+			if err := c.CheckSubmission(ctx, request); err != nil {
+				return none, fmt.Errorf("submit %s: %w", payload.Shown(arg), err)
+			}
 		}
 		upload, err := send(ctx, a, c, p, into, request.Digest)
 		if err != nil {

@@ -36,6 +36,18 @@ func (f *fixture) failedRows(n int) (id string) {
 	return id
 }
 
+// endRows ends a batch of failedRows: its good row is cancelled.
+func (f *fixture) endRows(id string) {
+	f.Helper()
+	for _, job := range f.Children(id) {
+		if f.Item(job).Status == registry.Pending {
+			_, err := f.Store.Command(f.Context(), registry.Command{ItemID: job, Act: registry.ActCancel, Reason: "x", Actor: "a"})
+			f.Must(err)
+		}
+	}
+	f.Done(f.Take(registry.Report, id).Lease)
+}
+
 func lineOf(n int64) registry.LineRange { return registry.LineRange{First: n, Last: n} }
 
 // correctedLines returns the lines of a batch that others correct, with them.
@@ -100,19 +112,69 @@ func correctedOnce(f *fixture) {
 	if p, err = f.Store.BatchProgress(f.Context(), old); err != nil || p.CorrectedBy() != "" || len(p.Corrections) != 3 || !p.Corrections[2].Void {
 		f.Errorf("corrections %+v by %q, %v, want %s as void", p.Corrections, p.CorrectedBy(), err, first)
 	}
+	f.endRows(old)
 	whole := must("http://h.test/4", 0)
 	f.wantCorrected(old, map[int64]string{2: third, 3: whole, 4: second, 5: second})
 	if _, err := f.correctBy("http://h.test/5", registrytest.Mnemonic, old, 1, lineOf(3)); !errors.As(err, &refused) || refused.By != whole {
 		f.Errorf("a row of what is corrected as a whole: %v, want a refusal that names %s", err, whole)
+	}
+	f.refusedWhole(old, registry.CorrectedError{BatchID: old, By: whole})
+}
+
+// refusedWhole wants that a batch cannot be corrected as a whole: the Registry says so before, when it
+// is submitted, and leaves nothing.
+func (f *fixture) refusedWhole(id string, want registry.CorrectedError) {
+	f.Helper()
+	before := f.correctedLines(id)
+	_, err := f.correctBy("http://h.test/whole", registrytest.Mnemonic, id, 0)
+	judged := f.Store.JudgeCorrection(f.Context(), registrytest.Mnemonic, registry.Corrects{BatchID: id})
+	for _, err := range []error{err, judged} {
+		var refused *registry.CorrectedError
+		var wrong *registry.FieldError
+		switch {
+		case want.By != "" && (!errors.As(err, &refused) || *refused != want):
+			f.Errorf("%v, want %v", err, &want)
+		case want.By == "" && (!errors.As(err, &wrong) || !errors.Is(err, registry.ErrInvalid) || wrong.Field != "corrects.batch_id"):
+			f.Errorf("%v, want a fault of corrects.batch_id", err)
+		}
+	}
+	f.wantCorrected(id, before)
+}
+
+// correctedWhole: a batch is corrected as a whole once, when it has ended, and if its content was wrong.
+func correctedWhole(f *fixture) {
+	running, jobs := f.Batch(2)
+	f.FailItem(jobs[0], registry.ContentFault)
+	f.refusedWhole(running, registry.CorrectedError{}) // the other job may fail, too
+	system, jobs := f.Batch(1)
+	f.FailItem(jobs[0], registry.SystemFault)
+	f.Done(f.Take(registry.Report, system).Lease)
+	f.refusedWhole(system, registry.CorrectedError{})
+
+	rows := f.failedRows(2) // each of which somebody corrects
+	by, err := f.correctBy("http://h.test/1", registrytest.Mnemonic, rows, 2, registry.LineRange{First: 2, Last: 3})
+	f.Must(err)
+	f.endRows(rows)
+	f.refusedWhole(rows, registry.CorrectedError{BatchID: rows, By: by})
+
+	itself := f.Submit()
+	f.FailItem(itself, registry.ContentFault)
+	corrects := registry.Corrects{BatchID: itself}
+	f.Must(f.Store.JudgeCorrection(f.Context(), registrytest.Mnemonic, corrects))
+	f.Must(f.Store.JudgeCorrection(f.Context(), registrytest.Mnemonic, corrects)) // the first one left nothing
+	by, err = f.correctBy("http://h.test/2", registrytest.Mnemonic, itself, 0)
+	f.Must(err)
+	f.refusedWhole(itself, registry.CorrectedError{BatchID: itself, By: by})
+	f.FailItem(by, registry.ContentFault) // as a whole, so it is free again
+	f.Must(f.Store.JudgeCorrection(f.Context(), registrytest.Mnemonic, corrects))
+	if err := f.Store.JudgeCorrection(f.Context(), "other", corrects); !errors.Is(err, registry.ErrNotFound) {
+		f.Errorf("in another collection: %v", err)
 	}
 }
 
 // correctedJudged: what a caller says of the rows is compared with them.
 func correctedJudged(f *fixture) {
 	old := f.failedRows(2)
-	if _, err := f.correctBy("http://h.test/1", registrytest.Mnemonic, f.Submit(), 0); !errors.Is(err, registry.ErrInvalid) {
-		f.Errorf("a batch that has not failed: %v", err)
-	}
 	for _, c := range []struct {
 		field string
 		rows  int64

@@ -27,6 +27,7 @@ func submitTests() tests {
 		"what_is_no_batch_being_expanded_repeats_none":        repeatsNone,
 		"a_failed_row_is_corrected_once":                      correctedOnce,
 		"a_correction_is_compared_with_the_failed_rows":       correctedJudged,
+		"a_batch_is_corrected_as_a_whole_once":                correctedWhole,
 		"a_row_that_fails_later_is_not_corrected":             correctedLater,
 		"of_corrections_at_the_same_time_one_is_taken":        correctedRace,
 		"R10_bad_text_is_made_good":                           badText,

@@ -462,6 +462,15 @@ func (s scoped) CorrectedJobs(ctx context.Context, batchID string, ids []string)
 	return s.all.CorrectedJobs(ctx, batchID, ids)
 }
 
+// JudgeCorrection implements registry.CorrectionReader. The batch to correct must be of the collection,
+// so only that one is looked for.
+func (s scoped) JudgeCorrection(ctx context.Context, collection string, c registry.Corrects) error {
+	if _, err := s.Collection(ctx, collection); err != nil {
+		return err
+	}
+	return s.all.JudgeCorrection(ctx, collection, c)
+}
+
 // ReportJobs implements registry.ReportReader.
 func (s scoped) ReportJobs(ctx context.Context, q registry.ReportQuery) ([]registry.JobResult, error) {
 	v := s.sight(ctx)

@@ -40,6 +40,7 @@ type Registry interface {
 	registry.Scheduling
 	registry.Uploads
 	registry.Profiles
+	registry.CorrectionReader
 	// Item is as in registry.ItemReader.
 	Item(ctx context.Context, id string) (registry.WorkItem, error)
 }

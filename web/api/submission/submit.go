@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -59,6 +60,9 @@ func (s *Service) submit(ctx context.Context, in *submitInput) (*endpoint.Output
 		return nil, err
 	}
 	if err = s.judgeARK(ctx, in.Body.ARK, c.Profile); err != nil {
+		return nil, err
+	}
+	if err = s.judgeCorrection(ctx, sub, in.DryRun); err != nil {
 		return nil, err
 	}
 	if in.DryRun {
@@ -215,6 +219,27 @@ func localIDFaults(ids []string) (faults []wire.Fault) {
 		}
 	}
 	return faults
+}
+
+// judgeCorrection refuses the correction of what another depositor submitted. Of a submission that is only
+// checked it also refuses what the Registry would: it does that itself for others, of which a repeat gets
+// the first one's answer.
+func (s *Service) judgeCorrection(ctx context.Context, sub registry.Submission, only bool) error {
+	c := sub.Spec.Corrects
+	if c == nil {
+		return nil
+	}
+	old, err := s.Registry.Item(ctx, c.BatchID)
+	if err == nil && !access.Owns(ctx, old) {
+		return wire.NewProblem(http.StatusForbidden, wire.CodeForbidden,
+			fmt.Sprintf("batch %s was submitted by another depositor; ask that one, or an operator, to correct it", old.ID))
+	} else if err != nil && !errors.Is(err, registry.ErrNotFound) {
+		return err
+	}
+	if !only {
+		return nil
+	}
+	return s.Registry.JudgeCorrection(ctx, sub.Collection, *c)
 }
 
 // judgeARK refuses a supplied ARK that is mistyped.

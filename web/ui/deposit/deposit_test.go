@@ -117,7 +117,7 @@ func TestForm_Refused(t *testing.T) {
 	if w.Code != http.StatusConflict {
 		t.Fatalf("%d: %s", w.Code, text)
 	}
-	wantAll(t, text, `role="alert"`, "<strong>ARK, if the object has one</strong>", `value="Plates &lt;b&gt;"`, "a.txt", "waits for this form")
+	wantAll(t, text, `role="alert"`, `<a href="#ark">ARK, if the object has one</a>`, `aria-describedby="fault-ark" autofocus=""`, `<details open="">`, `value="Plates &lt;b&gt;"`, "a.txt", "waits for this form")
 	id := regexp.MustCompile(`name="upload" value="([^"]+)"`).FindStringSubmatch(text)
 	if id == nil {
 		t.Fatalf("the form has no upload:\n%s", text)
@@ -164,7 +164,20 @@ func TestForm_Address(t *testing.T) {
 	if w.Code != http.StatusConflict {
 		t.Fatalf("%d: %s", w.Code, w.Body)
 	}
-	wantAll(t, w.Body.String(), "<strong>Address of the file</strong>", `value="ftp://example.org/x"`)
+	wantAll(t, w.Body.String(), `<a href="#url">Address of the file</a>: `, `id="fault-url"`, `value="ftp://example.org/x"`)
+}
+
+// TestForm_MailAddress: a wrong address is one fault, which says which of them it is, in the list and
+// beside the field.
+func TestForm_MailAddress(t *testing.T) {
+	s := asDepositor(t)
+	form := url.Values{"collection": {"default"}, "url": {"https://example.org/plates.zip"}, "notify": {"bob@example.org, ann at example.org; ann at example.org"}}
+	w := s.Post(t, "/deposit", form)
+	text := w.Body.String()
+	wrong := `Not a mail address. Found: <span translate="no">ann at example.org</span>.`
+	if n := strings.Count(text, wrong); w.Code != http.StatusConflict || n != 2 {
+		t.Errorf("%d, %d times %q, want 2:\n%s", w.Code, n, wrong, text)
+	}
 }
 
 // TestForm_Unfinished: what was received and not submitted, and what is incoming, is listed.

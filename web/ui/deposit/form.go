@@ -9,6 +9,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,13 +34,12 @@ type depositPage struct {
 	Collections []registry.Collection
 	Rules       *rules // of the chosen collection
 	Types       []registry.PayloadType
-	Begun       []wire.UploadStatus // of the viewer, incoming
-	Sent        []wire.UploadStatus // of the viewer, received and not submitted
-	Upload      *wire.UploadStatus  // that this form submits
-	Correct     *registry.WorkItem  // the batch that this deposit corrects
-	Refused     *wire.Problem
-	Labels      map[string]string // of the fields that it is about, by their locations
-	Key         string            // of this form: sent twice, it submits once
+	Begun       []wire.UploadStatus  // of the viewer, incoming
+	Sent        []wire.UploadStatus  // of the viewer, received and not submitted
+	Upload      *wire.UploadStatus   // that this form submits
+	Correct     *registry.WorkItem   // the batch whose fields the form has
+	By          *registry.Correction // has all that failed of Correct already
+	Key         string               // of this form: sent twice, it submits once
 }
 
 // typesOffered are the types that a depositor may choose, the likely ones first.
@@ -53,19 +53,39 @@ func typesOffered() []registry.PayloadType {
 // ask shows the form. The address may name an upload to submit, or a batch to correct.
 func (p pages) ask(r *http.Request) (page.Page, error) {
 	query := r.URL.Query()
-	f := form{Collection: query.Get("collection"), Upload: query.Get("upload")}
-	var correct *registry.WorkItem
-	if from := query.Get("from"); from != "" {
-		batch, err := p.API.Batch(r.Context(), from)
-		if err != nil {
-			return page.Page{}, err
-		}
-		correct, f = &batch, formOf(batch)
-		if batch.Status == registry.Failed {
-			f.Corrects, f.CorrectsIn = batch.ID, batch.Collection
-		}
+	from := query.Get("from")
+	if from == "" {
+		return p.form(r, form{Collection: query.Get("collection"), Upload: query.Get("upload")}, nil, nil)
 	}
-	return p.form(r, f, correct, nil)
+	batch, progress, err := p.toCorrect(r.Context(), from)
+	if err != nil {
+		return page.Page{}, err
+	}
+	f := formOf(batch)
+	switch phaseOf(batch, progress) { //nolint:exhaustive // of the others the form takes over the fields only
+	case phaseMine:
+		f.Corrects, f.CorrectsIn = batch.ID, batch.Collection
+	case phaseCorrected:
+		c := depositPage{Correct: &batch, By: correctedBy(progress)}
+		return page.Page{Name: "deposit", Title: p.Texts(r).T("Correct: %s", batch.Heading()), Section: "deposits", Content: c}, nil
+	}
+	return p.form(r, f, &batch, nil)
+}
+
+// toCorrect reads a batch that the viewer may correct.
+func (p pages) toCorrect(ctx context.Context, id string) (batch registry.WorkItem, progress registry.BatchProgress, err error) {
+	if batch, err = p.API.Batch(ctx, id); err != nil {
+		return batch, progress, err
+	}
+	me, err := p.API.OwnToken(ctx)
+	if err != nil {
+		return batch, progress, err
+	}
+	if !p.mayCorrect(ctx, batch, me) {
+		return batch, progress, page.Forbidden()
+	}
+	progress, err = p.API.BatchProgress(ctx, id)
+	return batch, progress, err
 }
 
 // formOf is the form with which a batch was submitted, without its payload.
@@ -92,7 +112,7 @@ func (p pages) form(r *http.Request, f form, correct *registry.WorkItem, refused
 	if !p.May(ctx, "submit-payload") {
 		return page.Page{}, page.Forbidden()
 	}
-	content := depositPage{Form: f, Types: typesOffered(), Correct: correct, Refused: refused, Labels: labelsOf(p.Texts(r), refused), Key: page.NewKey()}
+	content := depositPage{Form: f, Types: typesOffered(), Correct: correct, Key: page.NewKey()}
 	var err error
 	if content.Collections, err = p.API.Collections(ctx); err != nil {
 		return page.Page{}, err
@@ -130,7 +150,7 @@ func (p pages) form(r *http.Request, f form, correct *registry.WorkItem, refused
 			content.Begun = append(content.Begun, u)
 		}
 	}
-	return page.Page{Name: "deposit", Title: p.Texts(r).T("Deposit"), Section: "deposit", Scripts: []string{"vendor/tus.js", "tar.js", "deposit.js"}, Content: content}, nil
+	return page.Page{Name: "deposit", Title: p.Texts(r).T("Deposit"), Section: "deposit", Scripts: []string{"vendor/tus.js", "tar.js", "deposit.js"}, Content: content, Refused: refused}, nil
 }
 
 // Bounds of the form.
@@ -159,7 +179,7 @@ func (p pages) submit(w http.ResponseWriter, r *http.Request) (string, *page.Pag
 			key = "upload " + f.Upload // whoever submits it, by this form or by the page's script: once
 		}
 		if request.UploadID == "" && request.URL == "" {
-			err = page.Told(http.StatusUnprocessableEntity, wire.CodeInvalid, p.Texts(r).T("Choose a file, or give an address."))
+			err = page.Wrong("file", p.Texts(r).T("Choose a file, or give an address."))
 		} else {
 			var answer wire.SubmitResponse
 			if answer, err = p.submitJudged(ctx, request, key); err == nil {
@@ -174,7 +194,18 @@ func (p pages) submit(w http.ResponseWriter, r *http.Request) (string, *page.Pag
 	if refused.Code == wire.CodeJudging { // it took too long for a page
 		return "/deposit?" + url.Values{"upload": {f.Upload}, "collection": {f.Collection}}.Encode(), nil, nil
 	}
-	again, err := p.form(r, f, nil, refused)
+	for i := range refused.Faults {
+		if strings.HasPrefix(refused.Faults[i].Location, "body.corrects") { // which nobody types
+			refused.Faults[i].Location = ""
+		}
+	}
+	var correct *registry.WorkItem
+	if f.Corrects != "" {
+		if batch, err := p.API.Batch(ctx, f.Corrects); err == nil { // otherwise the refusal says so
+			correct = &batch
+		}
+	}
+	again, err := p.form(r, f, correct, refused)
 	return "", &again, err
 }
 
@@ -260,17 +291,32 @@ func readForm(values url.Values) form {
 	}
 }
 
-// request is what the form submits. Local ids and mail addresses are separated by lines, semicolons
-// or commas; a comma may be part of a local id.
-func (f form) request() wire.SubmitRequest {
-	list := func(text, separators string) (out []string) {
-		for _, one := range strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune(separators, c) }) {
-			if one = strings.TrimSpace(one); one != "" {
-				out = append(out, one)
-			}
+// listOf splits a text at any of the separators.
+func listOf(text, separators string) (out []string) {
+	for _, one := range strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune(separators, c) }) {
+		if one = strings.TrimSpace(one); one != "" {
+			out = append(out, one)
 		}
-		return out
 	}
+	return out
+}
+
+// addressesOf splits mail addresses at commas and semicolons, and at spaces where each part may be an
+// address: "ann at example.org" is one wrong address, not three.
+func addressesOf(text string) (out []string) {
+	for _, one := range listOf(text, "\r\n;,") {
+		parts := strings.Fields(one)
+		if slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(part, "@") }) {
+			parts = []string{one}
+		}
+		out = append(out, parts...)
+	}
+	return out
+}
+
+// request is what the form submits. Local ids are separated by lines or semicolons: a comma may be part
+// of one.
+func (f form) request() wire.SubmitRequest {
 	var corrects *registry.Corrects
 	if f.Corrects != "" && f.Collection == f.CorrectsIn { // in another collection it is another deposit
 		corrects = &registry.Corrects{BatchID: f.Corrects}
@@ -281,8 +327,8 @@ func (f form) request() wire.SubmitRequest {
 		_ = json.Unmarshal([]byte(f.Rights), terms.Rights) // what nobody's form sends has no basis, which the API refuses
 	}
 	return wire.SubmitRequest{
-		Terms: terms, Corrects: corrects, Collection: f.Collection, URL: f.URL, UploadID: f.Upload, Type: f.Type, ARK: f.ARK, LocalIDs: list(f.LocalIDs, "\r\n;"), Title: f.Title, Creator: f.Creator,
-		Date: f.Date, Notify: list(f.Notify, "\r\n;, "), Update: f.Update, Force: f.Force,
+		Terms: terms, Corrects: corrects, Collection: f.Collection, URL: f.URL, UploadID: f.Upload, Type: f.Type, ARK: f.ARK, LocalIDs: listOf(f.LocalIDs, "\r\n;"), Title: f.Title, Creator: f.Creator,
+		Date: f.Date, Notify: addressesOf(f.Notify), Update: f.Update, Force: f.Force,
 	}
 }
 

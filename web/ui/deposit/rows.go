@@ -173,14 +173,7 @@ func rowOf(job registry.WorkItem, k checkm.Kind, columns []column) rowForm {
 // openRows reads a page of failed rows as a form.
 func (p pages) openRows(r *http.Request) (rowsPage, checkm.Kind, error) {
 	ctx, id, asked := r.Context(), r.PathValue("id"), r.URL.Query()
-	if !p.May(ctx, "submit-payload") {
-		return rowsPage{}, "", page.Forbidden()
-	}
-	batch, err := p.API.Batch(ctx, id)
-	if err != nil {
-		return rowsPage{}, "", err
-	}
-	progress, err := p.API.BatchProgress(ctx, id)
+	batch, progress, err := p.toCorrect(ctx, id)
 	if err != nil {
 		return rowsPage{}, "", err
 	}

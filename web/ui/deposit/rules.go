@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/web/ui/lang"
-	"github.com/holdfast/holdfast/web/wire"
 )
 
 // rules are what a collection's profile asks of deposits, and what it does with them.
@@ -65,20 +63,4 @@ func (p pages) rulesOf(r *http.Request, collections []registry.Collection, chose
 		}
 	}
 	return &out, err
-}
-
-// labelsOf names the fields of the form that faults of the API are about, by their locations.
-func labelsOf(t lang.Texts, refused *wire.Problem) map[string]string {
-	labels, out := map[string]string{
-		"body.collection": t.T("Collection"), "body.url": t.T("Address of the file"), "body.title": t.T("Title"), "body.creator": t.T("Creator"), "body.date": t.T("Date"),
-		"body.ark": t.T("ARK, if the object has one"), "body.local_ids": t.T("Your own identifiers, one a line"), "body.notify": t.T("Mail the report to"), "body.type": t.T("Kind"),
-		"body.terms.embargo_until": t.T("Embargo until"), "body.terms.embargo_reason": t.T("Reason of the embargo"),
-	}, map[string]string{}
-	if refused != nil {
-		for _, f := range refused.Faults {
-			field, _, _ := strings.Cut(f.Location, "[")
-			out[f.Location] = labels[field]
-		}
-	}
-	return out
 }

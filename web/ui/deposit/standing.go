@@ -35,7 +35,7 @@ type standing struct {
 	Rate  float64       // bytes a second over the last minutes; 0: unknown
 	Left  time.Duration // 0: unknown
 	Mine  bool          // the viewer may cancel it
-	May   bool          // the viewer may deposit
+	May   bool          // the viewer may correct it
 	Rows  bool          // its failed rows can be corrected on their own
 
 	Jobs []registry.JobResult // the first ones, if it has few
@@ -49,6 +49,11 @@ func (p pages) mayCancel(ctx context.Context, batch registry.WorkItem, me regist
 	return p.May(ctx, "cancel-batch") && (p.MayAct(ctx) || batch.CreatedBy == me.Name)
 }
 
+// mayCorrect reports whether the viewer may submit what failed of a deposit, corrected.
+func (p pages) mayCorrect(ctx context.Context, batch registry.WorkItem, me registry.Token) bool {
+	return p.May(ctx, "submit-payload") && (p.MayAct(ctx) || batch.CreatedBy == me.Name)
+}
+
 // standingOf asks how a deposit stands. me is the viewer's token.
 func (p pages) standingOf(ctx context.Context, batch registry.WorkItem, me registry.Token) (s standing, err error) {
 	s = standing{Batch: batch, About: batch}
@@ -56,7 +61,7 @@ func (p pages) standingOf(ctx context.Context, batch registry.WorkItem, me regis
 		return s, err
 	}
 	s.Mine = slices.Contains(batch.AllowedActs, registry.ActCancel) && p.mayCancel(ctx, batch, me)
-	s.May = p.May(ctx, "submit-payload")
+	s.May = p.mayCorrect(ctx, batch, me)
 	s.Phase, s.Rows = phaseOf(batch, s.Progress), correctable(batch, s.Progress)
 	s.Rows = s.Rows && correctedBy(s.Progress) == nil
 	if batch.Status.Settled() {

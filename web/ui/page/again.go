@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -118,22 +117,34 @@ func (v *view) tellRefusal(r *http.Request, text []byte, p *wire.Problem, empty 
 		return nil, err
 	}
 	left := *p
+	var fields []fieldFaults
 	if form := sentForm(root, r); form != nil {
 		if empty {
 			fill(form, r.PostForm)
 		}
 		left.Faults = nil
 		for _, fault := range p.Faults {
-			if control := controlOf(form, fault.Location); control != nil {
-				said := v.fault(fault)
-				if p.Worded {
-					said = template.HTML(template.HTMLEscapeString(lang.Sentence(fault.Message))) //nolint:gosec // escaped
-				}
-				if err := markFault(control, said, len(left.Faults)); err != nil {
-					return nil, err
-				}
-			} else {
+			control := controlOf(form, fault.Location)
+			if control == nil {
 				left.Faults = append(left.Faults, fault)
+				continue
+			}
+			said := v.fault(fault)
+			if p.Worded {
+				said = template.HTML(template.HTMLEscapeString(lang.Sentence(fault.Message))) //nolint:gosec // escaped
+			}
+			i := slices.IndexFunc(fields, func(f fieldFaults) bool { return f.control == control })
+			if i < 0 {
+				i, fields = len(fields), append(fields, fieldFaults{control: control})
+			}
+			if !slices.Contains(fields[i].said, said) {
+				fields[i].said = append(fields[i].said, said)
+			}
+			fields[i].told = p.Worded && fault.Message == p.Detail
+		}
+		for _, f := range fields {
+			if err := f.mark(); err != nil {
+				return nil, err
 			}
 		}
 		if first := find(form, func(n *html.Node) bool { return attribute(n, "aria-invalid") == "true" }); first != nil {
@@ -145,7 +156,7 @@ func (v *view) tellRefusal(r *http.Request, text []byte, p *wire.Problem, empty 
 			}
 		}
 	}
-	if err := v.tell(root, &left); err != nil {
+	if err := v.tell(root, &left, fields); err != nil {
 		return nil, err
 	}
 	var out bytes.Buffer
@@ -153,8 +164,8 @@ func (v *view) tellRefusal(r *http.Request, text []byte, p *wire.Problem, empty 
 	return out.Bytes(), err
 }
 
-// tell puts a refusal below the heading of a page.
-func (v *view) tell(root *html.Node, p *wire.Problem) error {
+// tell puts a refusal below the heading of a page, with links to the fields that are at fault.
+func (v *view) tell(root *html.Node, p *wire.Problem, fields []fieldFaults) error {
 	t, err := v.template("problem")
 	if err != nil {
 		return err
@@ -181,6 +192,19 @@ func (v *view) tell(root *html.Node, p *wire.Problem) error {
 	for _, n := range box {
 		at.InsertBefore(n, next)
 	}
+	if len(fields) == 0 {
+		return nil
+	}
+	list := element(atom.Ul)
+	for _, f := range fields {
+		entry, err := f.entry()
+		if err != nil {
+			return err
+		}
+		list.AppendChild(entry)
+	}
+	words := find(box[0], func(n *html.Node) bool { return n.DataAtom == atom.P })
+	box[0].InsertBefore(list, words.NextSibling)
 	return nil
 }
 
@@ -260,42 +284,20 @@ func choose(list *html.Node, values []string) {
 // controlOf finds the field of a form that a fault is about, such as reason for body.reason; nil if it
 // has none. A field whose name differs from that of the API has the latter as data-field.
 func controlOf(form *html.Node, location string) *html.Node {
-	_, path, ok := strings.Cut(location, ".")
-	if !ok {
+	part, path, ok := strings.Cut(location, ".")
+	if !ok || path == "" || !slices.Contains([]string{"body", "query", "path"}, part) { // such as a file of a payload
 		return nil
 	}
 	path, _, _ = strings.Cut(path, "[")
 	first, _, _ := strings.Cut(path, ".")
 	for _, name := range []string{path, path[strings.LastIndex(path, ".")+1:], first} {
 		control := find(form, func(n *html.Node) bool {
-			return (attribute(n, "name") == name || attribute(n, "data-field") == name) && attribute(n, "type") != "hidden" && (n.DataAtom == atom.Input || n.DataAtom == atom.Select || n.DataAtom == atom.Textarea)
+			return name != "" && (attribute(n, "name") == name || attribute(n, "data-field") == name) && attribute(n, "type") != "hidden" && (n.DataAtom == atom.Input || n.DataAtom == atom.Select || n.DataAtom == atom.Textarea)
 		})
 		if control != nil {
 			return control
 		}
 	}
-	return nil
-}
-
-// markFault says beside a field what is wrong with it.
-func markFault(control *html.Node, text template.HTML, n int) error {
-	id := "fault-" + attribute(control, "name") + "-" + strconv.Itoa(n)
-	setAttribute(control, "aria-invalid", "true")
-	setAttribute(control, "aria-describedby", strings.TrimSpace(attribute(control, "aria-describedby")+" "+id))
-	said := &html.Node{Type: html.ElementNode, DataAtom: atom.Span, Data: "span", Attr: []html.Attribute{{Key: "class", Val: "bad"}, {Key: "id", Val: id}}}
-	parts, err := html.ParseFragment(strings.NewReader(string(text)), said)
-	if err != nil {
-		return err
-	}
-	for _, part := range parts {
-		said.AppendChild(part)
-	}
-	after := control
-	if control.Parent.DataAtom == atom.Label {
-		after = control.Parent
-	}
-	after.Parent.InsertBefore(said, after.NextSibling)
-	after.Parent.InsertBefore(&html.Node{Type: html.TextNode, Data: " "}, said)
 	return nil
 }
 

@@ -36,9 +36,9 @@ func (r *rich) wrong(f wire.Fault) string {
 		if f.Expected != "" {
 			all = append(all, r.T("Expected: %s.", r.english(f.Expected)))
 		}
-		if f.Found != "" {
-			all = append(all, r.T("Found: %s.", r.data(f.Found)))
-		}
+	}
+	if f.Found != "" && (f.Rule != "" || strings.HasSuffix(f.Location, "]")) { // of a list, it says which
+		all = append(all, r.T("Found: %s.", r.data(f.Found)))
 	}
 	return strings.Join(all, " ")
 }

@@ -155,6 +155,9 @@ func (v *view) since(start time.Time, end *time.Time) string {
 	if end == nil {
 		return v.span(v.site.now().Sub(start))
 	}
+	if d := end.Sub(start); d < time.Second {
+		return v.texts.T("%d ms", max(d, 0).Milliseconds())
+	}
 	return v.span(end.Sub(start))
 }
 

@@ -97,11 +97,68 @@
 		if (form.elements.rights) terms.rights = JSON.parse(text("rights"));
 		if (Object.values(terms).some(Boolean)) request.terms = terms;
 		request.local_ids = many("local_ids", /[\n;]/);
-		request.notify = many("notify", /[\s;,]+/);
+		// Spaces separate addresses where each part may be one: "ann at example.org" is one wrong address.
+		request.notify = many("notify", /[;,]/).flatMap((one) => one.split(/\s+/).every((part) => part.includes("@")) ? one.split(/\s+/) : [one]);
 		request.update = form.elements.update.checked;
 		request.force = form.elements.force.checked;
 		if (form.elements.corrects && text("corrects_in") === request.collection) request.corrects = { batch_id: text("corrects") };
 		return request;
+	};
+
+	// --- What is wrong with the fields: beside each one, and above the button with links to them. ---
+	const wrong = document.getElementById("wrong-fields");
+	const fieldOf = (location) => {
+		if (!(location || "").startsWith("body.")) return null;
+		const path = location.slice(5).replace(/\[.*/, "");
+		return [path, path.slice(path.lastIndexOf(".") + 1)].map((name) => form.elements[name]).find((e) => e && e.labels && e.labels.length) || null;
+	};
+	const trustFields = () => {
+		for (const field of form.querySelectorAll("[aria-invalid]")) {
+			field.removeAttribute("aria-invalid");
+			document.getElementById(`fault-${field.id}`)?.remove();
+			const rest = (field.getAttribute("aria-describedby") || "").split(" ").filter((id) => id && id !== `fault-${field.id}`);
+			if (rest.length) field.setAttribute("aria-describedby", rest.join(" ")); else field.removeAttribute("aria-describedby");
+		}
+		wrong.replaceChildren();
+		wrong.hidden = true;
+	};
+	// worded gives each fault what the server says of it; words: null if it says nothing.
+	const worded = (found, words) => found.map((f, i) => ({ ...f, said: words && words.faults[i], english: words === null }));
+	const textOf = (f) => {
+		const text = element("span");
+		if (f.said) text.append(nodes(`${f.said.wrong} ${f.said.fix}`)); else text.textContent = [f.message, f.fix].filter(Boolean).join("; ");
+		if (f.english) text.lang = "en";
+		return text;
+	};
+	// blame says of faults of fields what is wrong, and returns the others.
+	const blame = (found) => {
+		const first = form.querySelector("[aria-invalid]");
+		for (const f of found) {
+			const field = fieldOf(f.location);
+			if (!field) continue;
+			let beside = document.getElementById(`fault-${field.id}`);
+			if (!beside) {
+				beside = element("span", "bad");
+				beside.id = `fault-${field.id}`;
+				field.after(" ", beside);
+				field.setAttribute("aria-invalid", "true");
+				field.setAttribute("aria-describedby", `${field.getAttribute("aria-describedby") || ""} ${beside.id}`.trim());
+				for (let at = field.closest("details"); at; at = at.parentElement.closest("details")) at.open = true;
+			}
+			const text = textOf(f);
+			if ([...beside.children].some((e) => e.textContent === text.textContent)) continue;
+			if (beside.childNodes.length) beside.append(" ");
+			beside.append(text);
+			const line = element("li");
+			const link = element("a", "", field.dataset.label || field.labels[0].textContent);
+			link.href = `#${field.id}`;
+			line.append(link, ": ", text.cloneNode(true));
+			if (wrong.hidden) wrong.append(element("p", "", say.wrong), element("ul"));
+			wrong.hidden = false;
+			wrong.lastChild.append(line);
+		}
+		if (!first) form.querySelector("[aria-invalid]")?.focus();
+		return found.filter((f) => !fieldOf(f.location));
 	};
 
 	// --- Payloads and their rows. ---
@@ -155,7 +212,7 @@
 		if (state === "sending") p.acts.append(button(say.pause, () => { p.upload.abort(); show(p, "paused", far(p)); }));
 		if (state === "paused") p.acts.append(button(say.go, () => { show(p, "sending"); p.upload.start(); }));
 		if (state === "decide") p.acts.append(button(say.anyway, () => { p.decided = true; begin(p); }));
-		if (state === "refused" || state === "failed") p.acts.append(button(say.retry, () => { if (!p.id || state === "refused") p.request = { ...p.request, ...requestOf(), ...p.fixed() }; p.faults.replaceChildren(); begin(p); }));
+		if (state === "refused" || state === "failed") p.acts.append(button(say.retry, () => { trustFields(); fields.clear(); again(p); }));
 		if (p.batch) {
 			const link = element("a", "", say.open);
 			link.href = "/deposits/" + encodeURIComponent(p.batch);
@@ -186,8 +243,15 @@
 		sum();
 	};
 
-	// faults lists what is wrong: of a problem or a report of a check, with its words (null: the server gave none); or what the page found.
-	const faults = (p, found, count, words) => {
+	// again begins anew with what was refused or could not be sent, with the fields as they are now.
+	const again = (p) => {
+		if (!p.id || p.state === "refused") p.request = { ...p.request, ...requestOf(), ...p.fixed() };
+		p.faults.replaceChildren();
+		begin(p);
+	};
+
+	// faults lists what is wrong with a payload; count: of all of it.
+	const faults = (p, found, count) => {
 		p.faults.replaceChildren();
 		if (!found.length) return;
 		const table = element("table", "cards");
@@ -195,16 +259,13 @@
 		const columns = [say.place, say.rule, say.what, say.fix, say.who];
 		for (const c of columns) { const th = element("th", "", c); th.scope = "col"; head.append(th); }
 		const body = table.createTBody();
-		for (const [at, f] of found.slice(0, listed).entries()) {
+		for (const f of found.slice(0, listed)) {
 			const place = f.location || (f.source && f.file ? `${f.file} (${f.source})` : f.file || f.source || "");
-			const field = (f.location || "").startsWith("body.") && form.elements[f.location.slice(5).replace(/\[.*/, "")];
-			if (field && field.labels) field.setAttribute("aria-invalid", "true");
-			const line = field && field.labels ? field.labels[0].textContent : f.line && !f.location ? `${say.line} ${f.line}${f.column ? `, ${say.column} ${f.column}` : ""}${f.field ? ` (${f.field})` : ""}` : place;
+			const line = f.line && !f.location ? `${say.line} ${f.line}${f.column ? `, ${say.column} ${f.column}` : ""}${f.field ? ` (${f.field})` : ""}` : place;
 			const what = [f.message, f.expected && `${say.expected}: ${f.expected}`, f.found && `${say.found}: ${f.found}`].filter(Boolean).join("; ");
 			const who = f.severity === "warning" ? say.warning : f.unreachable ? say.system : say.content;
 			const r = body.insertRow();
-			const said = words && words.faults[at];
-			[line, f.rule || "", said ? nodes(said.wrong) : what, said ? nodes(said.fix) : f.fix || "", who].forEach((text, i) => { const td = r.insertCell(); td.append(text); td.dataset.label = columns[i]; if (words === null && (i === 2 || i === 3)) td.lang = "en"; });
+			[line, f.rule || "", f.said ? nodes(f.said.wrong) : what, f.said ? nodes(f.said.fix) : f.fix || "", who].forEach((text, i) => { const td = r.insertCell(); td.append(text); td.dataset.label = columns[i]; if (f.english && (i === 2 || i === 3)) td.lang = "en"; });
 		}
 		const wide = element("div", "wide");
 		wide.tabIndex = 0;
@@ -219,12 +280,14 @@
 		const words = await wordsOf(err.problem);
 		if (p.gone) return;
 		show(p, system ? "failed" : "refused", err.status === 401 ? say.signin : detailOf(err.problem, words));
-		faults(p, err.problem.errors || [], err.problem.errors_total || 0, words);
+		const errors = err.problem.errors || [];
+		const own = blame(worded(errors, words));
+		faults(p, own, (err.problem.errors_total || 0) - (errors.length - own.length));
 	};
 	// judge shows a report. It returns whether to go on.
 	const judge = async (p, report) => {
 		const found = report.faults || [];
-		faults(p, found, report.errors + report.warnings, found.length ? await wordsOf({ errors: found }) : undefined);
+		faults(p, worded(found, found.length ? await wordsOf({ errors: found }) : undefined), report.errors + report.warnings);
 		if (!report.accepted) { show(p, report.unreachable === report.errors ? "failed" : "refused"); return false; }
 		if (report.rows_refused && !p.decided) { show(p, "decide", `${report.rows_refused} / ${report.rows} ${say.rows}`); return false; }
 		return true;
@@ -241,28 +304,34 @@
 			deposit(p).catch((err) => refuse(p, err)).finally(() => { running--; next(); });
 		}
 	};
+	// fieldsOf judges the fields of a payload, and says what is wrong with them. It returns whether they are right.
+	// What several payloads share is judged once.
+	const fields = new Map();
+	const fieldsOf = (p) => {
+		const ask = JSON.stringify({ ...p.request, folder: undefined, modified: undefined });
+		if (!fields.has(ask)) {
+			fields.set(ask, call(p, "POST", `${form.dataset.batches}?dry_run=true`, ask, asJSON).then(() => true, async (err) => {
+				const errors = err instanceof Refused && err.problem.errors || [];
+				const found = worded(errors, errors.length ? await wordsOf(err.problem) : undefined);
+				if (!found.length || found.some((f) => !fieldOf(f.location))) throw err;
+				blame(found);
+				return false;
+			}));
+		}
+		return fields.get(ask);
+	};
 	const deposit = async (p) => {
-		const ask = JSON.stringify(p.request);
 		const query = new URLSearchParams({ collection: p.request.collection, type: p.request.type || "auto" });
 		if (!p.sent) {
 			if (!p.blob) throw new Error(say.changed); // it arrived before this page was opened, and was refused
 			show(p, "checking");
 			// The fields and the payload are judged both, so that all faults are listed at once.
-			const fields = await call(p, "POST", `${form.dataset.batches}?dry_run=true`, ask, asJSON).then(() => null, (err) => {
-				if (!(err instanceof Refused) || !(err.problem.errors || []).length) throw err;
-				return err;
-			});
-			if (p.size <= checkedFirst && (fields || !p.decided)) {
-				const report = await call(p, "POST", `${form.dataset.check}?${query}`, p.blob);
-				if (fields) report.faults = [...fields.problem.errors, ...(report.faults || [])];
-				if (fields) report.errors += fields.problem.errors.length;
-				if (fields) report.accepted = false;
-				if (!await judge(p, report)) {
-					if (fields) p.note.replaceChildren(detailOf(fields.problem, await wordsOf(fields.problem)));
-					return;
-				}
-				p.judged = true;
-			} else if (fields) throw fields;
+			const right = await fieldsOf(p);
+			const small = p.size <= checkedFirst && (!right || !p.decided);
+			const good = !small || await judge(p, await call(p, "POST", `${form.dataset.check}?${query}`, p.blob));
+			if (!right) show(p, "refused", say.fields);
+			if (!right || !good) return;
+			p.judged = p.judged || small;
 			await find(p);
 			if (!p.sent) await send(p);
 		}
@@ -488,14 +557,16 @@
 
 	form.addEventListener("submit", (e) => {
 		let open = payloads.filter((p) => p.state === "ready");
-		if (!open.length) {
+		const refused = payloads.filter((p) => ["refused", "failed"].includes(p.state) && p.blob);
+		if (!open.length && !refused.length) {
 			if (form.elements.url.value.trim()) return; // the form itself submits an address
 			e.preventDefault();
 			if (!payloads.some((p) => !p.batch)) total.textContent = say.nothing;
 			return;
 		}
 		e.preventDefault();
-		for (const field of form.querySelectorAll("[aria-invalid]")) field.removeAttribute("aria-invalid");
+		trustFields();
+		fields.clear();
 		const request = requestOf();
 		if (open.length > 1 && form.elements.together.value === "yes") {
 			const parts = open.flatMap((p) => p.folder ? p.parts.map((f) => ({ path: `${p.folder}/${f.path}`, file: f.file })) : p.parts);
@@ -504,8 +575,13 @@
 			addFolder(request.title.replace(/[/\\\0]/g, " ").trim().slice(0, 80) || "files", parts, folders);
 			open = payloads.filter((p) => p.state === "ready");
 		}
-		if (open.length > 1 && (request.ark || request.local_ids.length)) { total.textContent = say.single; return; }
-		if (open.some((p) => p.folder) && !["auto", "container", "bag"].includes(request.type)) { total.textContent = say.nofolder; return; }
+		const wanted = [...open, ...refused];
+		const found = [];
+		if (wanted.length > 1 && request.ark) found.push({ location: "body.ark", message: say.single });
+		if (wanted.length > 1 && request.local_ids.length) found.push({ location: "body.local_ids", message: say.single });
+		if (wanted.some((p) => p.folder) && !["auto", "container", "bag"].includes(request.type)) found.push({ location: "body.type", message: say.nofolder });
+		if (found.length) { blame(found); return; }
+		for (const p of refused) again(p);
 		for (const p of open) {
 			p.request = { ...request, ...p.fixed() };
 			begin(p);
