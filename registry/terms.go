@@ -87,11 +87,13 @@ func (r Rights) faults(add func(field, format string, args ...any)) {
 	if r.Jurisdiction != "" && r.Basis != Copyright && r.Basis != Statute {
 		add("rights.jurisdiction", "only a copyright or a statute has one")
 	}
-	switch {
-	case r.Basis == Copyright && r.Status == "":
+	if r.Basis == Copyright && r.Status == "" {
 		add("rights.status", "missing: a copyright needs one of %s", strings.Join(CopyrightStatuses(), ", "))
-	case r.Basis == Copyright && r.Jurisdiction == "", r.Basis == Statute && r.Jurisdiction == "":
+	}
+	if (r.Basis == Copyright || r.Basis == Statute) && r.Jurisdiction == "" {
 		add("rights.jurisdiction", "missing: whose law it is, as a country's two letters, such as de")
+	}
+	switch {
 	case r.Basis == Statute && r.Statement == "":
 		add("rights.statement", "missing: the citation of the statute")
 	case r.Basis == License && r.Statement == "" && r.URI == "":

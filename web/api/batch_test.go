@@ -334,6 +334,8 @@ func TestSubmit_Corrects(t *testing.T) {
 		must(t, err)
 	}
 	refused(mine, other, http.StatusForbidden, wire.CodeForbidden, "submitted by another depositor")
+	_, err = mine.PrepareGraph(ctx, wire.GraphRequest{Nodes: []wire.NodeRequest{{Key: "a", SubmitRequest: wire.SubmitRequest{URL: "http://h.test/a", Corrects: &registry.Corrects{BatchID: other}}}}}, "")
+	problemOf(t, err, http.StatusForbidden, wire.CodeForbidden)
 	refused(mine, "none", http.StatusNotFound, wire.CodeNotFound, "")
 	first, err := submit(mine, "corrected", own)
 	must(t, err)
@@ -343,6 +345,19 @@ func TestSubmit_Corrects(t *testing.T) {
 	refused(mine, own, http.StatusConflict, wire.CodeConflict, "batch "+own+" was already submitted, corrected, as batch "+first)
 	if _, err := submit(theirs, "operator", other); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestSubmit_Folder: a folder that was packed is shown as one, whoever names the upload.
+func TestSubmit_Folder(t *testing.T) {
+	b := newBench(t)
+	ctx, c := t.Context(), b.as(t, registry.RoleDepositor)
+	u, err := c.SendUpload(ctx, oneRequest{Filename: "letters.tar", Body: strings.NewReader("a letter"), Size: -1})
+	must(t, err)
+	answer, err := c.Submit(ctx, wire.SubmitRequest{UploadID: u.ID, Type: "file", Folder: true}, "")
+	must(t, err)
+	if it, err := c.Item(ctx, answer.BatchID); err != nil || it.Name != "letters/" {
+		t.Errorf("it is called %q (%v), want letters/", it.Name, err)
 	}
 }
 

@@ -103,6 +103,7 @@ func TestTerms_Faults(t *testing.T) {
 		`{"preservation_level":"a\u0007b"}`:                                            "preservation_level",
 		`{"rights":{"basis":"wish"}}`:                                                  "rights.basis",
 		`{"rights":{"basis":"copyright"}}`:                                             "rights.status",
+		`{"rights":{"basis":"copyright","statement":"x"}}`:                             "rights.jurisdiction", // and its status
 		`{"rights":{"basis":"copyright","status":"mine","jurisdiction":"de"}}`:         "rights.status",
 		`{"rights":{"basis":"copyright","status":"unknown"}}`:                          "rights.jurisdiction",
 		`{"rights":{"basis":"copyright","status":"unknown","jurisdiction":"Germany"}}`: "rights.jurisdiction",

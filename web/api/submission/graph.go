@@ -66,6 +66,11 @@ func (s *Service) prepareGraph(ctx context.Context, in *prepareInput) (*endpoint
 	if err := invalidGraph("nothing was prepared", g.Problems(), at, faults); err != nil {
 		return nil, err
 	}
+	for _, n := range in.Body.Nodes {
+		if err := s.mayCorrect(ctx, n.Corrects); err != nil {
+			return nil, err
+		}
+	}
 	done, err := s.acceptUploads(ctx, in.Body.Nodes, g)
 	if err != nil {
 		return nil, err
@@ -90,7 +95,7 @@ func (s *Service) nodeSubmission(ctx context.Context, in *prepareInput, n wire.N
 	}
 	spec.UserAgent, spec.Trace = agent(in.UserAgent), joined(ctx, in.Trace)
 	sub := registry.Submission{
-		Collection: n.Collection, Name: spec.Filename, Spec: spec, Priority: n.Priority, Actor: access.Actor(ctx), Force: true, Requires: n.Requires,
+		Collection: n.Collection, Name: shownName(spec.Filename, n.Folder), Spec: spec, Priority: n.Priority, Actor: access.Actor(ctx), Force: true, Requires: n.Requires,
 		Mails: s.mailTerms(ctx),
 	}
 	if sub.Collection == "" {
@@ -131,15 +136,15 @@ func (s *Service) acceptUploads(ctx context.Context, nodes []wire.NodeRequest, g
 		if n.UploadID == "" {
 			continue
 		}
-		if err := s.acceptNode(ctx, n.UploadID, &g.Nodes[i].Submission); err != nil {
+		if err := s.acceptNode(ctx, n.UploadID, n.Folder, &g.Nodes[i].Submission); err != nil {
 			return nil, fmt.Errorf("node %q: %w", n.Key, err)
 		}
 	}
 	return release, nil
 }
 
-func (s *Service) acceptNode(ctx context.Context, id string, sub *registry.Submission) error {
-	u, err := s.uploadFor(ctx, id, sub)
+func (s *Service) acceptNode(ctx context.Context, id string, folder bool, sub *registry.Submission) error {
+	u, err := s.uploadFor(ctx, id, folder, sub)
 	if err != nil {
 		return err
 	}

@@ -46,11 +46,8 @@ func (s *Service) submit(ctx context.Context, in *submitInput) (*endpoint.Output
 	}
 	spec.UserAgent = agent(in.UserAgent)
 	sub := registry.Submission{
-		Collection: in.Body.Collection, Name: spec.Filename, Spec: spec, Priority: in.Body.Priority,
+		Collection: in.Body.Collection, Name: shownName(spec.Filename, in.Body.Folder), Spec: spec, Priority: in.Body.Priority,
 		Actor: access.Actor(ctx), IdempotencyKey: in.Key, Force: in.Body.Force, Requires: in.Body.Requires, Mails: s.mailTerms(ctx),
-	}
-	if in.Body.Folder && sub.Name != "" {
-		sub.Name = strings.TrimSuffix(sub.Name, ".tar") + "/"
 	}
 	if sub.Collection == "" {
 		sub.Collection = wire.DefaultCollection
@@ -79,7 +76,7 @@ func (s *Service) submit(ctx context.Context, in *submitInput) (*endpoint.Output
 	sub.Spec.Trace = joined(ctx, in.Trace)
 	var receipt registry.Submitted
 	if id := in.Body.UploadID; id != "" {
-		receipt, err = s.submitUpload(ctx, id, &sub)
+		receipt, err = s.submitUpload(ctx, id, in.Body.Folder, &sub)
 	} else {
 		receipt, err = s.Registry.Submit(ctx, sub)
 	}
@@ -87,6 +84,14 @@ func (s *Service) submit(ctx context.Context, in *submitInput) (*endpoint.Output
 		return nil, err
 	}
 	return s.receipt(ctx, receipt, sub)
+}
+
+// shownName is what people know a payload by: a folder that was packed has no .tar.
+func shownName(filename string, folder bool) string {
+	if folder && filename != "" {
+		return strings.TrimSuffix(filename, ".tar") + "/"
+	}
+	return filename
 }
 
 // joined returns the trace of what is submitted: that of the present span, else the caller's.
@@ -221,25 +226,30 @@ func localIDFaults(ids []string) (faults []wire.Fault) {
 	return faults
 }
 
-// judgeCorrection refuses the correction of what another depositor submitted. Of a submission that is only
-// checked it also refuses what the Registry would: it does that itself for others, of which a repeat gets
-// the first one's answer.
+// judgeCorrection refuses a correction that the caller may not submit. Of a submission that is only checked
+// it also refuses what the Registry would: it does that itself for others, of which a repeat gets the first
+// one's answer.
 func (s *Service) judgeCorrection(ctx context.Context, sub registry.Submission, only bool) error {
-	c := sub.Spec.Corrects
+	if err := s.mayCorrect(ctx, sub.Spec.Corrects); err != nil || sub.Spec.Corrects == nil || !only {
+		return err
+	}
+	return s.Registry.JudgeCorrection(ctx, sub.Collection, *sub.Spec.Corrects)
+}
+
+// mayCorrect refuses the correction of what another depositor submitted. c may be nil.
+func (s *Service) mayCorrect(ctx context.Context, c *registry.Corrects) error {
 	if c == nil {
 		return nil
 	}
 	old, err := s.Registry.Item(ctx, c.BatchID)
-	if err == nil && !access.Owns(ctx, old) {
-		return wire.NewProblem(http.StatusForbidden, wire.CodeForbidden,
-			fmt.Sprintf("batch %s was submitted by another depositor; ask that one, or an operator, to correct it", old.ID))
-	} else if err != nil && !errors.Is(err, registry.ErrNotFound) {
-		return err
-	}
-	if !only {
+	if errors.Is(err, registry.ErrNotFound) { // the Registry says so
 		return nil
 	}
-	return s.Registry.JudgeCorrection(ctx, sub.Collection, *c)
+	if err == nil && !access.Owns(ctx, old) {
+		err = wire.NewProblem(http.StatusForbidden, wire.CodeForbidden,
+			fmt.Sprintf("batch %s was submitted by another depositor; ask that one, or an operator, to correct it", old.ID))
+	}
+	return err
 }
 
 // judgeARK refuses a supplied ARK that is mistyped.

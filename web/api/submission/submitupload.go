@@ -20,14 +20,14 @@ import (
 
 // submitUpload judges an upload and submits it. An upload belongs to one batch and is removed with
 // it. A refused upload, and one whose content was submitted before, is removed at once.
-func (s *Service) submitUpload(ctx context.Context, id string, sub *registry.Submission) (registry.Submitted, error) {
+func (s *Service) submitUpload(ctx context.Context, id string, folder bool, sub *registry.Submission) (registry.Submitted, error) {
 	// While an upload is taken, nobody else can submit or remove it.
 	done, err := s.Uploads.Take(ctx, id)
 	if err != nil {
 		return registry.Submitted{}, err
 	}
 	defer done()
-	u, err := s.uploadFor(ctx, id, sub)
+	u, err := s.uploadFor(ctx, id, folder, sub)
 	if err != nil {
 		return registry.Submitted{}, err
 	}
@@ -48,7 +48,7 @@ func (s *Service) submitUpload(ctx context.Context, id string, sub *registry.Sub
 }
 
 // uploadFor finds an upload and sets its name and size in a submission.
-func (s *Service) uploadFor(ctx context.Context, id string, sub *registry.Submission) (registry.Upload, error) {
+func (s *Service) uploadFor(ctx context.Context, id string, folder bool, sub *registry.Submission) (registry.Upload, error) {
 	u, err := s.Registry.UploadByID(ctx, id)
 	if errors.Is(err, registry.ErrNotFound) {
 		if in, err := s.Registry.IncomingByID(ctx, id); err == nil {
@@ -59,7 +59,7 @@ func (s *Service) uploadFor(ctx context.Context, id string, sub *registry.Submis
 		return u, err
 	}
 	if sub.Spec.Filename == "" {
-		sub.Spec.Filename, sub.Name = u.Filename, u.Filename
+		sub.Spec.Filename, sub.Name = u.Filename, shownName(u.Filename, folder)
 	}
 	sub.Spec.SizeBytes = u.SizeBytes
 	return u, nil

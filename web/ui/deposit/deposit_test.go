@@ -180,6 +180,28 @@ func TestForm_MailAddress(t *testing.T) {
 	}
 }
 
+// TestForm_Terms: rights, preservation level and embargo are those of the collection, which the form shows,
+// or the deposit's own. What is missing is asked for all at once.
+func TestForm_Terms(t *testing.T) {
+	s := asDepositor(t)
+	must(t, s.Store.PutCollection(t.Context(), registry.Collection{Mnemonic: "default", Profile: registry.Profile{
+		Terms: registry.Terms{PreservationLevel: "full", Rights: &registry.Rights{Basis: registry.License, Statement: "by agreement"}},
+	}}, "test"))
+	wantAll(t, s.Get(t, "/deposit?collection=default", http.StatusOK), "as the collection has it:", "by agreement", "Preservation level: full")
+	form := url.Values{
+		"collection": {"default"}, "url": {"https://example.org/a.zip"}, "key": {"page 1"}, "terms.rights.basis": {"copyright"},
+		"terms.preservation_level": {"bit-level"}, "terms.embargo_until": {"2040-01-01"}, "terms.embargo_reason": {"a letter"},
+	}
+	w := s.Post(t, "/deposit", form)
+	wantAll(t, w.Body.String(), `<a href="#status">`, `<a href="#law">`, `id="fault-law"`, `value="bit-level"`, `<option value="copyright" selected="">`)
+	form.Set("terms.rights.status", "copyrighted")
+	form.Set("terms.rights.jurisdiction", "de")
+	it := submitted(t, s, s.Post(t, "/deposit", form))
+	wantAll(t, string(it.Spec), `"basis":"copyright"`, `"jurisdiction":"de"`, `"preservation_level":"bit-level"`, `"embargo_until":"2040-01-01"`)
+	wantAll(t, s.Get(t, "/deposits/"+it.ID, http.StatusOK), "copyright (copyrighted)", "bit-level", "2040-01-01", "2040-01-01 (a letter)")
+	wantAll(t, s.Get(t, "/deposit?from="+it.ID, http.StatusOK), `value="bit-level"`, `<option value="copyright" selected`)
+}
+
 // TestForm_Unfinished: what was received and not submitted, and what is incoming, is listed.
 func TestForm_Unfinished(t *testing.T) {
 	s := asDepositor(t)

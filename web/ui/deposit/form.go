@@ -2,7 +2,6 @@ package deposit
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"mime"
@@ -21,12 +20,25 @@ import (
 // form is what a depositor fills in.
 type form struct {
 	Collection, URL, Title, Creator, Date, ARK, LocalIDs, Notify, Type string
-	EmbargoUntil, EmbargoReason                                        string
-	Rights, Level                                                      string // of the batch that it corrects, unseen: rights as JSON
+	Terms                                                              registry.Terms
 	Update, Force                                                      bool
 	Upload                                                             string // id of an upload that was received before
 	Corrects, CorrectsIn                                               string // the batch that it corrects, and its collection
 }
+
+// Rights are those of its terms; empty if it gives none.
+func (f form) Rights() (r registry.Rights) {
+	if f.Terms.Rights != nil {
+		r = *f.Terms.Rights
+	}
+	return r
+}
+
+// Bases are the bases of rights.
+func (form) Bases() []registry.RightsBasis { return registry.RightsBases() }
+
+// Statuses are the statuses of a copyright.
+func (form) Statuses() []string { return registry.CopyrightStatuses() }
 
 // depositPage is the content of the form.
 type depositPage struct {
@@ -93,12 +105,7 @@ func formOf(batch registry.WorkItem) form {
 	spec := specOf(batch)
 	f := form{
 		Collection: batch.Collection, Title: spec.Title, Creator: spec.Creator, Date: spec.Date, ARK: spec.PrimaryID, LocalIDs: strings.Join(spec.LocalIDs, "\n"),
-		Notify: strings.Join(spec.Notify, ", "), Update: spec.Mode == registry.Update,
-	}
-	f.EmbargoUntil, f.EmbargoReason, f.Level = spec.Terms.EmbargoUntil, spec.Terms.EmbargoReason, spec.Terms.PreservationLevel
-	if spec.Terms.Rights != nil {
-		text, _ := json.Marshal(spec.Terms.Rights) // texts cannot fail
-		f.Rights = string(text)
+		Notify: strings.Join(spec.Notify, ", "), Update: spec.Mode == registry.Update, Terms: spec.Terms,
 	}
 	if _, upload := registry.UploadID(spec.URL); !upload { // without its secrets
 		f.URL = spec.URL
@@ -286,7 +293,7 @@ func readForm(values url.Values) form {
 	return form{
 		Collection: text("collection"), URL: text("url"), Title: text("title"), Creator: text("creator"), Date: text("date"), ARK: text("ark"),
 		LocalIDs: text("local_ids"), Notify: text("notify"), Type: text("type"), Update: text("update") != "", Force: text("force") != "", Upload: text("upload"),
-		EmbargoUntil: text("embargo_until"), EmbargoReason: text("embargo_reason"), Rights: text("rights"), Level: text("preservation_level"),
+		Terms:    page.TermsOf(values),
 		Corrects: text("corrects"), CorrectsIn: text("corrects_in"),
 	}
 }
@@ -321,13 +328,8 @@ func (f form) request() wire.SubmitRequest {
 	if f.Corrects != "" && f.Collection == f.CorrectsIn { // in another collection it is another deposit
 		corrects = &registry.Corrects{BatchID: f.Corrects}
 	}
-	terms := registry.Terms{EmbargoUntil: f.EmbargoUntil, EmbargoReason: f.EmbargoReason, PreservationLevel: f.Level}
-	if f.Rights != "" {
-		terms.Rights = &registry.Rights{}
-		_ = json.Unmarshal([]byte(f.Rights), terms.Rights) // what nobody's form sends has no basis, which the API refuses
-	}
 	return wire.SubmitRequest{
-		Terms: terms, Corrects: corrects, Collection: f.Collection, URL: f.URL, UploadID: f.Upload, Type: f.Type, ARK: f.ARK, LocalIDs: listOf(f.LocalIDs, "\r\n;"), Title: f.Title, Creator: f.Creator,
+		Terms: f.Terms, Corrects: corrects, Collection: f.Collection, URL: f.URL, UploadID: f.Upload, Type: f.Type, ARK: f.ARK, LocalIDs: listOf(f.LocalIDs, "\r\n;"), Title: f.Title, Creator: f.Creator,
 		Date: f.Date, Notify: addressesOf(f.Notify), Update: f.Update, Force: f.Force,
 	}
 }

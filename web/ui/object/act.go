@@ -178,7 +178,7 @@ func (p pages) act(r *http.Request) (string, *page.Page, error) {
 		_, err = p.API.Restore(ctx, o.ID, form.Version, reason, key)
 		fragment = "restores"
 	case actTerms:
-		_, err = p.API.SetTerms(ctx, o.ID, termsOf(r.PostForm), reason)
+		_, err = p.API.SetTerms(ctx, o.ID, page.TermsOf(r.PostForm), reason)
 		fragment = "about"
 	}
 	if err != nil {
@@ -190,18 +190,4 @@ func (p pages) act(r *http.Request) (string, *page.Page, error) {
 		}, nil
 	}
 	return (&url.URL{Path: page.ObjectURL(o.ID), Fragment: fragment}).String(), nil, nil
-}
-
-// termsOf are the terms of a form. Its fields have the names that the API's faults have.
-func termsOf(form url.Values) registry.Terms {
-	text := func(name string) string { return strings.TrimSpace(form.Get("terms." + name)) }
-	t := registry.Terms{PreservationLevel: text("preservation_level"), EmbargoUntil: text("embargo_until"), EmbargoReason: text("embargo_reason")}
-	rights := registry.Rights{
-		Basis: registry.RightsBasis(text("rights.basis")), Status: text("rights.status"), Jurisdiction: text("rights.jurisdiction"),
-		Statement: text("rights.statement"), URI: text("rights.uri"),
-	}
-	if rights != (registry.Rights{}) {
-		t.Rights = &rights
-	}
-	return t
 }

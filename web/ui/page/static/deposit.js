@@ -92,10 +92,11 @@
 		const text = (name) => form.elements[name].value.trim();
 		const many = (name, by) => text(name).split(by).map((s) => s.trim()).filter(Boolean);
 		const request = { collection: text("collection"), title: text("title"), creator: text("creator"), date: text("date"), ark: text("ark"), type: text("type") };
-		const terms = { embargo_until: text("embargo_until"), embargo_reason: text("embargo_reason") };
-		if (form.elements.preservation_level) terms.preservation_level = text("preservation_level"); // of a deposit that is corrected
-		if (form.elements.rights) terms.rights = JSON.parse(text("rights"));
-		if (Object.values(terms).some(Boolean)) request.terms = terms;
+		const some = (all) => Object.values(all).some(Boolean);
+		const terms = Object.fromEntries(["preservation_level", "embargo_until", "embargo_reason"].map((name) => [name, text(`terms.${name}`)]));
+		const rights = Object.fromEntries(["basis", "status", "jurisdiction", "statement", "uri"].map((name) => [name, text(`terms.rights.${name}`)]));
+		if (some(rights)) terms.rights = rights;
+		if (some(terms)) request.terms = terms;
 		request.local_ids = many("local_ids", /[\n;]/);
 		// Spaces separate addresses where each part may be one: "ann at example.org" is one wrong address.
 		request.notify = many("notify", /[;,]/).flatMap((one) => one.split(/\s+/).every((part) => part.includes("@")) ? one.split(/\s+/) : [one]);
