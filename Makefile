@@ -112,6 +112,10 @@ bench-peers: build ## Compare six stages with River and Asynq, on a PostgreSQL a
 alerts: build ## Run Holdfast with faults under a real Prometheus; each alert must fire and end
 	scripts/alerts.sh bin/holdfast
 
+.PHONY: completions
+completions: build ## Press Tab in a real bash, zsh and fish, and compare what they complete
+	scripts/completion.sh bin/holdfast
+
 .PHONY: chaos
 chaos: deps ## Kill, pause and cut off real processes hundreds of times, and check that nothing is lost
 	CHAOS_SEED=$(SEED) CHAOS_FAULTS=$(or $(FAULTS),220) CHAOS_SCALE=$(or $(SCALE),25) REQUIRE_SERVICES=1 \
