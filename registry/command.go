@@ -75,7 +75,7 @@ type ConfirmationNeeded struct {
 
 // Error lists the consequences.
 func (e *ConfirmationNeeded) Error() string {
-	return fmt.Sprintf("%s of item %s needs a confirmation: %s", e.Act, e.ItemID, strings.Join(e.Consequences, "; "))
+	return fmt.Sprintf("%v of item %s needs a confirmation: %v", e.Act, e.ItemID, strings.Join(e.Consequences, "; "))
 }
 
 // PastNoReturn is the error for stopping an item that has announced a version of an object. Such an
@@ -92,13 +92,13 @@ type PastNoReturn struct {
 // Error says which acts are possible instead.
 func (e *PastNoReturn) Error() string {
 	if e.Version == 0 {
-		return fmt.Sprintf("%s of item %s: past the point of no return: it is deleting %s, which cannot be stopped", e.Act, e.ItemID, e.ObjectID)
+		return fmt.Sprintf("%v of item %s: past the point of no return: it is deleting %s, which cannot be stopped", e.Act, e.ItemID, e.ObjectID)
 	}
 	if e.Preserved {
-		return fmt.Sprintf("%s of item %s: past the point of no return: version %d of %s is preserved and stays; allowed here: %s",
+		return fmt.Sprintf("%v of item %s: past the point of no return: version %d of %s is preserved and stays; allowed here: %v",
 			e.Act, e.ItemID, e.Version, e.ObjectID, actsText(e.Allowed))
 	}
-	text := fmt.Sprintf("%s of item %s: past the point of no return: it is version %d of %s, which is only rolled forward; let it complete, then delete the object",
+	text := fmt.Sprintf("%v of item %s: past the point of no return: it is version %d of %s, which is only rolled forward; let it complete, then delete the object",
 		e.Act, e.ItemID, e.Version, e.ObjectID)
 	if slices.Contains(e.Allowed, ActAbandon) {
 		text += "; where it can never complete, two admins may abandon the version"

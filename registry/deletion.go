@@ -102,7 +102,7 @@ func (d *Deletion) Gone() bool {
 
 // Text describes the decisions for people.
 func (d *Deletion) Text() string {
-	text := fmt.Sprintf("%s; asked for by %s on %s: %s", d.Status, d.AskedBy, d.AskedAt.UTC().Format(time.DateOnly), d.Reason)
+	text := fmt.Sprintf("%v; asked for by %s on %s: %s", d.Status, d.AskedBy, d.AskedAt.UTC().Format(time.DateOnly), d.Reason)
 	if d.ApprovedBy != "" {
 		text += fmt.Sprintf("; approved by %s on %s", d.ApprovedBy, d.ApprovedAt.UTC().Format(time.DateOnly))
 	}

@@ -128,14 +128,14 @@ func (d DeliverySpec) Title() string {
 	if d.Mail != "" {
 		return "mail: " + d.mailTold()
 	}
-	return fmt.Sprintf("tell %s that job %s is %s", d.Callback.Target(), d.Subject, strings.ToLower(string(d.State)))
+	return fmt.Sprintf("tell %s that job %s is %v", d.Callback.Target(), d.Subject, strings.ToLower(string(d.State)))
 }
 
 // Text describes message, receiver and reason for people.
 func (d DeliverySpec) Text() string {
-	text := fmt.Sprintf("%s that job %s is %s, message %s", d.Callback.Target(), d.Subject, strings.ToLower(string(d.State)), d.ID())
+	text := fmt.Sprintf("%s that job %s is %v, message %s", d.Callback.Target(), d.Subject, strings.ToLower(string(d.State)), d.ID())
 	if d.Mail != "" {
-		text = fmt.Sprintf("%s by mail: %s, message %s", d.To, d.mailTold(), d.ID())
+		text = fmt.Sprintf("%s by mail: %v, message %s", d.To, d.mailTold(), d.ID())
 	}
 	if d.Reason != "" {
 		text += ", reason: " + d.Reason

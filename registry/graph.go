@@ -121,7 +121,7 @@ func (r Requirement) problem() string {
 // CheckOn returns what is wrong with requiring an item of this status, or "".
 func (r Requirement) CheckOn(s Status) string {
 	if r.WaitFor.hopeless(s) {
-		return fmt.Sprintf("%s is %s and will never complete; leave the requirement out, or wait for %s", r.name(), s, WaitSettled)
+		return fmt.Sprintf("%s is %v and will never complete; leave the requirement out, or wait for %s", r.name(), s, WaitSettled)
 	}
 	return ""
 }

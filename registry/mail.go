@@ -222,15 +222,15 @@ func (d DeliverySpec) mailID() string {
 func (d DeliverySpec) mailTold() string {
 	switch d.Mail {
 	case MailQueued:
-		return "batch " + d.Subject + " was taken in"
+		return fmt.Sprintf("batch %s was taken in", d.Subject)
 	case MailReport:
 		return fmt.Sprintf("report %d of batch %s", d.Closing, d.Subject)
 	case MailFailed:
-		return "batch " + d.Subject + " could not be read"
+		return fmt.Sprintf("batch %s could not be read", d.Subject)
 	case MailStopped:
-		return "batch " + d.Subject + " was ended by an admin"
+		return fmt.Sprintf("batch %s was ended by an admin", d.Subject)
 	case MailSafe:
-		return "batch " + d.Subject + " is safe"
+		return fmt.Sprintf("batch %s is safe", d.Subject)
 	case MailDigest:
 		return "what waits for operators"
 	}

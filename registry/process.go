@@ -447,7 +447,7 @@ func (e *ProcessStateError) Error() string {
 	case e.Status == ProcessDone:
 		return fmt.Sprintf("process %s is done and takes no more calls", e.ProcessKey)
 	}
-	return fmt.Sprintf("process %s is %s: there is nothing to repair", e.ProcessKey, e.Status)
+	return fmt.Sprintf("process %s is %v: there is nothing to repair", e.ProcessKey, e.Status)
 }
 
 // Types of events about processes. Their item_id is the ProcessOwner of the key, their data a

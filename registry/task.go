@@ -200,14 +200,14 @@ func (e *UnknownFunctionError) Error() string { return unknownName("function", e
 
 // unknownName says that a program has not announced a name, and which ones are known.
 func unknownName(kind, name string, known []string) string {
-	text := fmt.Sprintf("unknown %s %q", kind, name)
+	text := fmt.Sprintf("unknown %v %q", kind, name)
 	if near := Nearest(name, known); near != "" {
 		return text + fmt.Sprintf("; did you mean %s?", near)
 	}
 	const shown = 10
 	switch n := len(known); {
 	case n == 0:
-		return text + fmt.Sprintf("; no program has announced any %s yet: start the program that serves it", kind)
+		return text + fmt.Sprintf("; no program has announced any %v yet: start the program that serves it", kind)
 	case n > shown:
 		return text + fmt.Sprintf("; known are %s and %d more", strings.Join(known[:shown], ", "), n-shown)
 	}

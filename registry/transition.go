@@ -291,15 +291,15 @@ type TransitionError struct {
 
 // Error says what is not possible and which acts are.
 func (e *TransitionError) Error() string {
-	text := fmt.Sprintf("state change (%s -> %s) is not allowed; allowed here: %s", e.From, e.To, actsText(e.Allowed))
-	if plain := e.short(); plain != "" {
+	text := fmt.Sprintf("state change (%v -> %v) is not allowed; allowed here: %v", e.From, e.To, actsText(e.Allowed))
+	if plain := e.Short(); plain != "" {
 		return plain + "; " + text
 	}
 	return text
 }
 
-// short says in one sentence why the change is not possible.
-func (e *TransitionError) short() string { return cmp.Or(e.Reason(), e.instead(), e.plain()) }
+// Short says in one sentence why the change is not possible; "" if there is no more to say than that.
+func (e *TransitionError) Short() string { return cmp.Or(e.Reason(), e.instead(), e.plain()) }
 
 // WhyNot says why a person's act is not possible for an item at p; "" if it is.
 func WhyNot(p Position, act Act) string {
@@ -313,23 +313,36 @@ func WhyNot(p Position, act Act) string {
 		}
 		return "past the point of no return: it has announced a version, which is only rolled forward"
 	}
-	return Refuse(p, act, p.Status).short()
+	return Refuse(p, act, p.Status).Short()
+}
+
+// impossible are the words of a person's act that the state does not allow.
+var impossible = map[Act]string{
+	ActRequeue:      "it is %v and cannot be requeued",
+	ActRetryNow:     "it is %v and cannot be retried now",
+	ActCancel:       "it is %v and cannot be cancelled",
+	ActAbort:        "it is %v and cannot be aborted",
+	ActUpdateReport: "it is %v and cannot be reported again",
+	ActDelete:       "it is %v and cannot be deleted",
+	ActPurge:        "it is %v and cannot be cleaned up",
+	ActPriority:     "it is %v and cannot be given another priority",
+	ActHold:         "it is %v and cannot be held",
+	ActUnhold:       "it is %v and cannot be released",
+	ActGiveUp:       "it is %v and cannot be spared its delivery",
+	ActAbandon:      "it is %v and cannot be abandoned",
 }
 
 // plain says that a person's act is not possible; "" for acts of workers and the Registry.
 func (e *TransitionError) plain() string {
-	done := map[Act]string{
-		ActRequeue: "requeued", ActRetryNow: "retried now", ActCancel: "cancelled", ActAbort: "aborted", ActUpdateReport: "reported again", ActDelete: "deleted",
-		ActPurge: "cleaned up", ActPriority: "given another priority", ActHold: "held", ActUnhold: "released", ActGiveUp: "spared its delivery",
-		ActAbandon: "abandoned",
-	}[e.Act]
-	switch {
-	case done == "":
+	format, ok := impossible[e.Act]
+	if !ok {
 		return ""
-	case len(e.Allowed) == 0:
-		return fmt.Sprintf("it is %s and cannot be %s; no act is possible any more", e.From, done)
 	}
-	return fmt.Sprintf("it is %s and cannot be %s", e.From, done)
+	text := fmt.Sprintf(format, e.From)
+	if len(e.Allowed) == 0 {
+		text += "; no act is possible any more"
+	}
+	return text
 }
 
 // Reason returns the reason and advice that the states do not give, or "".

@@ -184,19 +184,25 @@ func (e *QuotaError) TooMany() bool { return e.Open > 0 && e.Uploads >= e.Open }
 // Never reports that the upload alone exceeds the limit, so that waiting does not help.
 func (e *QuotaError) Never() bool { return !e.TooMany() && e.Need > e.Bytes }
 
+// uploadOwners name what has a quota.
+var uploadOwners = map[UploadScope]string{
+	UploadsOfToken: "token %s", UploadsOfCollection: "collection %s", UploadsOfTenant: "this service",
+}
+
 // Error says which quota it is, how much of it is used, and what to do.
 func (e *QuotaError) Error() string {
-	whose := map[UploadScope]string{
-		UploadsOfToken: "token " + e.Key, UploadsOfCollection: "collection " + e.Key, UploadsOfTenant: "this service",
-	}[e.Scope]
+	whose := uploadOwners[e.Scope]
+	if e.Scope != UploadsOfTenant {
+		whose = fmt.Sprintf(whose, e.Key)
+	}
 	switch {
 	case e.TooMany():
-		return fmt.Sprintf("%s has %d unfinished uploads; the limit is %d; finish or remove some (holdfast upload list)", whose, e.Uploads, e.Open)
+		return fmt.Sprintf("%v has %d unfinished uploads; the limit is %d; finish or remove some (holdfast upload list)", whose, e.Uploads, e.Open)
 	case e.Never():
 		need, most := sizeTexts(e.Need, e.Bytes)
-		return fmt.Sprintf("the upload has %s, and all uploads of %s together may have %s; send less, or have an admin raise the quota", need, whose, most)
+		return fmt.Sprintf("the upload has %s, and all uploads of %v together may have %s; send less, or have an admin raise the quota", need, whose, most)
 	}
 	held, most := sizeTexts(e.Held, e.Bytes)
-	return fmt.Sprintf("the upload needs %s, and the uploads of %s have %s of the %s that they may have; submit or remove some (holdfast upload list), "+
+	return fmt.Sprintf("the upload needs %s, and the uploads of %v have %s of the %s that they may have; submit or remove some (holdfast upload list), "+
 		"and wait until their batches are completed", SizeText(e.Need), whose, held, most)
 }

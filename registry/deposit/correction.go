@@ -98,10 +98,10 @@ const correctedHere = `o.batch_id = j.parent_id AND j.row_no BETWEEN o.first_lin
 // fail; one of which nothing failed because of its content; and one of which others correct all that did.
 func (t *tx) correctable(old registry.WorkItem) error {
 	refuse := func(text string, args ...any) error {
-		return registry.InField("corrects.batch_id", fmt.Errorf("%w: batch %s "+text, append([]any{registry.ErrInvalid, old.ID}, args...)...))
+		return registry.InField("corrects.batch_id", fmt.Errorf("%w: "+text, append([]any{registry.ErrInvalid, old.ID}, args...)...))
 	}
 	if !old.Status.Settled() {
-		return refuse("is %s, and more of it may fail; wait until it has ended, or name the lines to correct", old.State)
+		return refuse("batch %s is %v, and more of it may fail; wait until it has ended, or name the lines to correct", old.State)
 	}
 	all, err := correctionsOf(old, t.Item)
 	if err != nil {
@@ -123,9 +123,9 @@ func (t *tx) correctable(old registry.WorkItem) error {
 	case err != nil:
 		return fmt.Errorf("look for what failed of batch %s: %w", old.ID, err)
 	case failed == 0 && old.Status == registry.Failed:
-		return refuse("failed, but not because of its content; there is nothing to correct. An operator sees to it")
+		return refuse("batch %s failed, but not because of its content; there is nothing to correct. An operator sees to it")
 	case failed == 0:
-		return refuse("is %s, and none of its jobs failed because of its content; there is nothing to correct", old.State)
+		return refuse("batch %s is %v, and none of its jobs failed because of its content; there is nothing to correct", old.State)
 	case left == 0:
 		return &registry.CorrectedError{BatchID: old.ID, By: by.String}
 	}

@@ -258,7 +258,7 @@ func (t *Tx) redeliver(r registry.RedeliverRequest) (id string, err error) {
 	case it.Action != registry.Ingest:
 		return "", fmt.Errorf("%w: there are no messages about items of action %s", registry.ErrInvalid, it.Action)
 	case !told:
-		return "", fmt.Errorf("%w: it is %s; only completed and failed jobs have messages", registry.ErrInvalid, it.State)
+		return "", fmt.Errorf("%w: it is %v; only completed and failed jobs have messages", registry.ErrInvalid, it.State)
 	}
 	now, err := collection.ProfileNow(t.Tx, it.Collection)
 	if err != nil {

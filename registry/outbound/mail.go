@@ -222,7 +222,7 @@ func (t *Tx) mailAgain(batch registry.WorkItem, profile registry.Profile, r regi
 		}
 		again = stoppedMail(batch.Status, batch.Note, reason)
 	case again.Closing == 0 && (batch.Status != registry.Failed || batch.Stage != registry.Expand):
-		return "", fmt.Errorf("%w: it is %s, and has no report yet", registry.ErrInvalid, batch.State)
+		return "", fmt.Errorf("%w: it is %v, and has no report yet", registry.ErrInvalid, batch.State)
 	case again.Closing == 0:
 		again = failedMail(batch)
 	case failed > 0: // and there is a report

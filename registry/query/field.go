@@ -140,7 +140,7 @@ func oneOfNames(what string, names []string) func(string) (string, *valueError) 
 		if slices.Contains(names, lower) {
 			return lower, nil
 		}
-		problem := fmt.Sprintf("unknown %s %q", what, value)
+		problem := fmt.Sprintf("unknown %v %q", what, value)
 		if near := registry.Nearest(lower, names); near != "" {
 			problem += fmt.Sprintf("; did you mean %s?", near)
 		}

@@ -256,7 +256,7 @@ func (a *Table) PermitToken(t registry.Token, operation string) error {
 		return forbidden("token %q is valid for the stages %v, which may not call %s; use a worker's token for one of the stages %v",
 			t.Name, t.Stages, operation, a.Stages[operation])
 	}
-	return forbidden("token %q has the role %s, which may not call %s; use a token with one of the roles %v",
+	return forbidden("token %q has the role %v, which may not call %s; use a token with one of the roles %v",
 		t.Name, t.Role, operation, a.Roles[operation])
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/holdfast/holdfast/profile"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/ui/lang"
 	"github.com/holdfast/holdfast/web/ui/page"
 	"github.com/holdfast/holdfast/web/wire"
 )
@@ -34,8 +34,8 @@ type profilePage struct {
 	Rest    string // as a form: the whole profile before the change, in JSON
 	Text    string // as yaml or json
 
-	Refused  string // what is wrong; "": nothing
-	Misnamed string // what is wrong with the short name; "": nothing
+	Refused  *wire.Problem // what is wrong; nil: nothing
+	Misnamed *wire.Fault   // what is wrong with the short name; nil: nothing
 	Faults   []wire.Fault
 	Checked  bool // the profile could be saved, and this would happen:
 	Changes  []string
@@ -166,7 +166,7 @@ func (p pages) saveProfile(r *http.Request) (string, *page.Page, error) {
 	}
 	do := r.PostForm.Get("do")
 	if refusal != nil {
-		form.Refused, form.Faults = refusal.Detail, refusal.Faults
+		form.Refused, form.Faults = refusal, refusal.Faults
 		return again(0)
 	}
 	if do == asForm || do == asYAML || do == asJSON {
@@ -176,25 +176,26 @@ func (p pages) saveProfile(r *http.Request) (string, *page.Page, error) {
 		return "", &shown, err
 	}
 	if form.New && form.Name == "" {
-		form.Refused = p.Texts(r).T("the collection needs a short name")
-		form.Misnamed = form.Refused
+		form.Refused = page.Told(http.StatusUnprocessableEntity, wire.CodeInvalid, p.Texts(r).T("the collection needs a short name"))
+		form.Misnamed = &wire.Fault{Message: "the collection needs a short name"}
 		return again(0)
 	}
 	c, err := p.API.SaveProfile(r.Context(), registry.Collection{Mnemonic: form.Name, Profile: got.profile, Version: form.Version}, do != "save")
 	changed := (*registry.VersionError)(nil)
+	var problem *wire.Problem
 	switch refused, ok := page.Refusal(err); {
 	case errors.As(err, &changed) && changed.Have > 0 && !form.New:
 		if err := p.tellConflict(r, &form, got.profile); err != nil {
 			return "", nil, err
 		}
 		return again(0)
-	case errors.As(err, &changed):
-		form.Refused = changed.Error()
+	case errors.As(err, &changed) && errors.As(err, &problem):
+		form.Refused = problem
 		return again(0)
 	case ok:
-		form.Refused, form.Faults = refused.Detail, placed(refused.Faults, got.place)
+		form.Refused, form.Faults = refused, placed(p.Texts(r), refused.Faults, got.place)
 		if i := slices.IndexFunc(form.Faults, func(f wire.Fault) bool { return f.Location == "path.name" }); i >= 0 {
-			form.Misnamed = form.Faults[i].Message
+			form.Misnamed = &form.Faults[i]
 			form.Faults = slices.Delete(slices.Clone(form.Faults), i, i+1)
 		}
 		form.Faults = mark(form.Groups, form.Faults)
@@ -218,7 +219,7 @@ func (p pages) readProfile(r *http.Request, form *profilePage) (got typed, refus
 		if faults := profile.Faults(nil); errors.As(err, &faults) {
 			refusal := page.Told(http.StatusUnprocessableEntity, wire.CodeInvalid, p.Texts(r).T("this is not a valid profile"))
 			for _, f := range faults {
-				refusal.Faults = append(refusal.Faults, wire.Fault{Location: placeText(f.Place), Message: f.Message})
+				refusal.Faults = append(refusal.Faults, wire.Fault{Location: placeText(p.Texts(r), f.Place), Message: f.Message})
 			}
 			return got, refusal, nil
 		} else if err != nil {
@@ -237,14 +238,14 @@ func (p pages) readProfile(r *http.Request, form *profilePage) (got typed, refus
 }
 
 // placed replaces the locations of faults by their places in a text.
-func placed(faults []wire.Fault, place func(string) profile.Place) []wire.Fault {
+func placed(t lang.Texts, faults []wire.Fault, place func(string) profile.Place) []wire.Fault {
 	if place == nil {
 		return faults
 	}
 	out := make([]wire.Fault, len(faults))
 	for i, f := range faults {
 		if name, ok := strings.CutPrefix(f.Location, "body"); ok {
-			f.Location = strings.TrimPrefix(placeText(place(f.Location))+", "+strings.TrimPrefix(name, "."), ", ")
+			f.Location = strings.TrimPrefix(placeText(t, place(f.Location))+", "+strings.TrimPrefix(name, "."), ", ")
 		}
 		out[i] = f
 	}
@@ -252,14 +253,14 @@ func placed(faults []wire.Fault, place func(string) profile.Place) []wire.Fault 
 }
 
 // placeText is a place in a text for people; "" if it is unknown.
-func placeText(at profile.Place) string {
+func placeText(t lang.Texts, at profile.Place) string {
 	switch {
 	case at.Line == 0:
 		return ""
 	case at.Column == 0:
-		return fmt.Sprintf("line %d", at.Line)
+		return t.T("line %d", at.Line)
 	}
-	return fmt.Sprintf("line %d, column %d", at.Line, at.Column)
+	return t.T("line %d, column %d", at.Line, at.Column)
 }
 
 // tellChanges fills in what a save would change; after is the profile after it.

@@ -42,11 +42,10 @@ func (p pages) askAct(r *http.Request) (page.Page, error) {
 	if !slices.Contains(it.AllowedActs, act) {
 		refusal := registry.Refuse(it.Position(), act, it.Status)
 		refusal.ItemID = it.ID
-		reason := refusal.Reason()
-		if reason != "" {
-			reason = "; " + reason
+		if reason := refusal.Reason(); reason != "" {
+			return page.Page{}, page.Refused("%v is not possible for %s in its present state (%v); %v", act, it.Heading(), it.State, reason)
 		}
-		return page.Page{}, page.Refused("%s is not possible for %s in its present state (%s)%s", act, it.Heading(), it.State, reason)
+		return page.Page{}, page.Refused("%v is not possible for %s in its present state (%v)", act, it.Heading(), it.State)
 	}
 	form := actPage{Item: it, Command: registry.Command{ItemID: it.ID, Act: act, From: registry.Stage(r.URL.Query().Get("from"))}}
 	if err := p.preview(r.Context(), &form); err != nil {

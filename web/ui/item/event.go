@@ -11,9 +11,10 @@ import (
 type eventRow struct {
 	registry.Event
 
-	Text string   // says it in plain words; "": its type says it
-	Said []string // what people and programs said about it, after Text
-	Data bool     // the page shows its data, too
+	Text   string // says it in plain words; "": its type says it
+	Reason string // what a person said about it, after Text
+	Error  string // what a worker said
+	Data   bool   // the page shows its data, too
 }
 
 // rowOf says an event in the viewer's language.
@@ -26,10 +27,8 @@ func rowOf(t lang.Texts, e registry.Event) eventRow {
 	}
 	err := json.Unmarshal(e.Data, &d)
 	row.Data = row.Text == "" || err == nil && d.Spec != nil
-	for _, said := range []string{d.Reason, d.Error} {
-		if row.Text != "" && said != "" {
-			row.Said = append(row.Said, said)
-		}
+	if row.Text != "" {
+		row.Reason, row.Error = d.Reason, d.Error
 	}
 	return row
 }

@@ -47,13 +47,14 @@ var computed = map[string]string{
 // keys gathers the keys of all texts: those of templates and code below web/ui, of the menu, of acts
 // and of enumerations.
 type keys struct {
-	t   *testing.T
-	all map[string]bool
+	t       *testing.T
+	all     map[string]bool
+	phrases map[string]bool // of all those that what is written elsewhere is recognised by
 }
 
-func allKeys(t *testing.T) map[string]bool {
+func allKeys(t *testing.T) *keys {
 	t.Helper()
-	k := &keys{t, map[string]bool{}}
+	k := &keys{t, map[string]bool{}, map[string]bool{}}
 	gather := func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil || d.IsDir() || strings.Contains(path, "uitest"):
@@ -73,6 +74,7 @@ func allKeys(t *testing.T) map[string]bool {
 	for _, act := range k.registry() {
 		k.add(page.Label(act))
 	}
+	k.glossary()
 	for folder, from := range sayings {
 		k.said(folder, from)
 	}
@@ -80,7 +82,22 @@ func allKeys(t *testing.T) map[string]bool {
 	if len(k.all) < fewest {
 		t.Fatalf("only %d texts were found", len(k.all))
 	}
-	return k.all
+	return k
+}
+
+// glossary adds the words of the help, and what they mean.
+func (k *keys) glossary() {
+	raw, err := os.ReadFile("../help/glossary.json")
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	for _, text := range regexp.MustCompile(`": ("(?:[^"\\]|\\.)*")`).FindAllSubmatch(raw, -1) {
+		var key string
+		if err := json.Unmarshal(text[1], &key); err != nil {
+			k.t.Fatal(err)
+		}
+		k.add(key)
+	}
 }
 
 func (k *keys) add(key string) {
@@ -353,7 +370,7 @@ func (k *keys) events() {
 // TestGeneratedEnglish: English has each text that pages use, and no other.
 func TestGeneratedEnglish(t *testing.T) {
 	texts := map[string]any{}
-	for key := range allKeys(t) {
+	for key := range allKeys(t).all {
 		texts[key] = key
 		if one, other, both := strings.Cut(key, "|"); both {
 			texts[key] = map[string]string{"one": one, "other": other}
@@ -367,6 +384,18 @@ func TestGeneratedEnglish(t *testing.T) {
 		t.Fatal(err)
 	}
 	generatedtest.File(t, "web/ui/lang/catalogue/en.json", b.String())
+}
+
+// TestGeneratedPhrases: the keys of phrases are those of the formats that the code has.
+func TestGeneratedPhrases(t *testing.T) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "\t")
+	if err := e.Encode(slices.Sorted(maps.Keys(allKeys(t).phrases))); err != nil {
+		t.Fatal(err)
+	}
+	generatedtest.File(t, "web/ui/lang/phrases.json", b.String())
 }
 
 // verb finds the verbs of a text.

@@ -42,7 +42,8 @@ type Language struct {
 // Catalogue has the texts of all languages. It does not change.
 type Catalogue struct {
 	texts   *catalog.Builder
-	has     map[string]bool // by language and key
+	has     map[string]bool   // by language and key
+	raw     map[string]string // texts with one form, by language and key
 	matcher language.Matcher
 	tags    []language.Tag // English first
 }
@@ -54,7 +55,7 @@ var opened = sync.OnceValues(func() (*Catalogue, error) { return Read(files) })
 
 // Read reads the catalogues of a file system instead, for tests.
 func Read(files fs.FS) (*Catalogue, error) {
-	c := &Catalogue{has: map[string]bool{}, texts: catalog.NewBuilder(catalog.Fallback(language.English)), tags: []language.Tag{language.English}}
+	c := &Catalogue{has: map[string]bool{}, raw: map[string]string{}, texts: catalog.NewBuilder(catalog.Fallback(language.English)), tags: []language.Tag{language.English}}
 	entries, err := fs.ReadDir(files, "catalogue")
 	if err != nil {
 		return nil, fmt.Errorf("read the catalogues of texts: %w", err)
@@ -89,6 +90,7 @@ func (c *Catalogue) add(tag language.Tag, raw []byte) error {
 		c.has[tag.String()+" "+key] = true
 		var text string
 		if json.Unmarshal(value, &text) == nil {
+			c.raw[tag.String()+" "+key] = text
 			if err := c.texts.SetString(tag, key, text); err != nil {
 				return fmt.Errorf("%q: %w", key, err)
 			}

@@ -107,7 +107,7 @@ func TestRefusal(t *testing.T) {
 		{cause(registry.ErrSealed, "add: the graph is sealed; remove one first"), lang.Refusal{Text: "der Graph ist versiegelt; entfernen Sie zuerst eine"}},
 		{cause(registry.ErrSealed, "add: the graph is sealed: nothing was changed; remove one first"), lang.Refusal{Text: "der Graph ist versiegelt: nichts wurde geändert; entfernen Sie zuerst eine"}},
 		{cause(registry.ErrSealed, "the graph is sealed"), lang.Refusal{Text: "der Graph ist versiegelt"}},
-		{cause(registry.ErrSealed, "the graph is sealed: by A; wait"), lang.Refusal{Text: "der Graph ist versiegelt", English: "by A; wait"}},
+		{cause(registry.ErrSealed, "the graph is sealed: by A; wait"), lang.Refusal{Text: "der gegenwärtige Zustand lässt dies nicht zu; inzwischen hat sich etwas geändert", English: "the graph is sealed: by A; wait", Known: lang.Part}},
 		{wire.NewProblem(409, wire.CodeConflict, "nothing was changed"), lang.Refusal{Text: "nichts wurde geändert"}},
 		{wire.NewProblem(422, wire.CodeInvalid, "odd; correct it", wire.Fault{Message: "odd"}), lang.Refusal{Text: "nichts wurde ausgeführt: Ein Wert ist nicht gültig"}},
 		{wire.NewProblem(413, wire.CodeTooLarge, "odd"), lang.Refusal{Text: "es ist größer als erlaubt", English: "odd"}},

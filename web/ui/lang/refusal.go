@@ -15,30 +15,43 @@ import (
 type Refusal struct {
 	Text    string // in the reader's language, by the problem's code and its facts
 	English string // what Text does not say; "" if it says all
+	Known   Known  // of English
 }
 
 // Refusal words a problem, unless its detail is in the reader's language. In English that says most.
-func (t Texts) Refusal(p *wire.Problem) Refusal {
+func (t Texts) Refusal(p *wire.Problem) Refusal { return t.RefusalIn(plain{t}, p) }
+
+// RefusalIn is Refusal with the parts of Text shown by words.
+func (t Texts) RefusalIn(words Words, p *wire.Problem) Refusal {
 	if t.Tag == "en" || p.Worded {
 		return Refusal{Text: p.Detail}
 	}
-	if text := t.ofCause(p); text != "" {
+	if text := t.ofCause(words, p); text != "" {
 		return Refusal{Text: text}
 	}
-	if said, ok := t.Said(p.Detail); ok {
-		return Refusal{Text: said}
+	detail := p.Detail
+	if cause := p.Cause.Err(); cause != nil && !errors.Is(cause, registry.ErrNotFound) {
+		// Before the cause stands in which of its steps the Registry met it.
+		if _, after, ok := strings.Cut(detail, cause.Error()); ok {
+			detail = cause.Error() + after
+		}
 	}
-	if refusal, ok := t.ofSentinel(p); ok {
-		return refusal
+	text, how := t.SaidIn(words, detail)
+	if how == Whole {
+		return Refusal{Text: text}
 	}
-	return Refusal{Text: t.ofCode(p), English: p.Detail}
+	return Refusal{Text: t.ofCode(p), English: detail, Known: how}
 }
 
 // ofCause words a problem whose facts say all; "" if they do not.
-func (t Texts) ofCause(p *wire.Problem) string {
+func (t Texts) ofCause(words Words, p *wire.Problem) string {
+	var transition *registry.TransitionError
 	switch {
+	case errors.As(p, &transition) && transition.Short() != "":
+		text, _ := t.SaidIn(words, transition.Short())
+		return text + "; " + t.allowed(p.AllowedActs)
 	case p.Code == wire.CodeNotAccepting && p.Accepting != nil && p.Accepting.Reason != "":
-		return t.T("deposits are not accepted at present, by decision of %s: %s", p.Accepting.Actor, p.Accepting.Reason)
+		return t.T("deposits are not accepted at present, by decision of %s: %s", words.Data(p.Accepting.Actor), words.Data(p.Accepting.Reason))
 	case p.Code == wire.CodeInvalid && len(p.Faults) > 0:
 		return t.T("nothing was done: a value is not valid")
 	case p.Code == wire.CodeContentInvalid && len(p.Faults) > 0, // which are listed
@@ -50,34 +63,6 @@ func (t Texts) ofCause(p *wire.Problem) string {
 		return t.T("somebody else changed the schedule meanwhile; load the page again, then repeat the edit")
 	}
 	return ""
-}
-
-// ofSentinel words a problem whose cause has no facts; false if the catalogue lacks it. In the detail stands
-// after the cause what it is about, if it is not clear, and what to do.
-func (t Texts) ofSentinel(p *wire.Problem) (Refusal, bool) {
-	cause := p.Cause.Err()
-	if cause == nil || errors.Is(cause, registry.ErrNotFound) {
-		return Refusal{}, false
-	}
-	text, ok := t.Said(cause.Error())
-	if !ok {
-		return Refusal{}, false
-	}
-	_, rest, _ := strings.Cut(p.Detail, cause.Error())
-	for at := range rest {
-		advice, ok := strings.CutPrefix(rest[at:], "; ")
-		if !ok {
-			continue
-		}
-		about := strings.TrimPrefix(rest[:at], ": ")
-		said, known := t.Said(about)
-		if advice, ok = t.Said(advice); ok && about == "" {
-			return Refusal{Text: text + "; " + advice}, true
-		} else if ok && known {
-			return Refusal{Text: text + ": " + said + "; " + advice}, true
-		}
-	}
-	return Refusal{Text: text, English: strings.TrimLeft(rest, ":; ")}, true
 }
 
 // ofCode words a problem by its code alone; "" for a code that says little.

@@ -5,35 +5,90 @@ import (
 	"go/parser"
 	"go/token"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
 
-// saying is where code of a package writes texts that pages show by Texts.Said: in fields of values, and as
-// arguments of functions. Of those, what is put together from parts is no such text.
+// saying is where code of a package writes words that pages show by Texts.Said: texts, and formats of texts.
 type saying struct {
-	fields    []string
-	functions map[string][]int // by name: which arguments
-	formats   map[string][]int // the same, where the arguments are formats: those without verbs are texts
+	files     []string         // of the package; nil: all
+	fields    []string         // of values
+	functions map[string][]int // by name: which arguments are texts without verbs
+	calls     []string         // functions whose arguments are texts and formats
+	returns   []string         // functions that return texts and formats
+	vars      []string         // whose values have texts and formats
+	wrapping  bool             // of the formats only those that say more of an error of the contract: "%w: ..."
 	element   int              // of each value in a list of values without names of fields; 0: none
+	texts     []string         // what the code puts together
 }
 
-// sayings are the packages that write such texts.
+// errorsOf are the calls that make errors and texts.
+var errorsOf = []string{
+	"New", "Errorf", "Sprintf", "Fprintf", "WriteString", "Either", "Invalid", "Refused", "NotFound", "Unprocessable", "NewProblem", "fault", "badRequest", "forbidden", "refuse",
+	"formatFault", "Snooze", "wrong", "notARK", "errNotOlder", "invalidGraph", "Told", "unsent", "fail", "add",
+}
+
+// sayings are the packages that write such words.
 var sayings = map[string]saying{
+	"base":     {files: []string{"base.go", "verdict.go", "step.go"}, calls: errorsOf},
+	"callback": {calls: errorsOf, returns: []string{"Remedy"}},
 	"checkm": {fields: []string{"Expected", "Fix"}, functions: map[string][]int{
 		"warn": {2, 4}, "refuse": {2, 4}, "condemn": {2, 4}, "fault": {1, 2}, "report": {2},
 	}},
-	"intake":             {fields: []string{"Message", "Expected", "Fix"}},
-	"noid":               {formats: map[string][]int{"notARK": {1}}},
-	"registry/query":     {element: 2},
-	"registry":           {functions: map[string][]int{"New": {0}}, formats: map[string][]int{"Errorf": {0}}},
-	"web/api/endpoint":   {fields: []string{"Message", "Fix"}, element: 3},
-	"web/api/submission": {fields: []string{"Message", "Fix"}, formats: map[string][]int{"fault": {0}}},
-	"web/ui/deposit":     {formats: map[string][]int{"Invalid": {0}}},
-	"web/ui/page":        {formats: map[string][]int{"Invalid": {0}, "NewProblem": {2}}},
-	"web/ui/queue":       {formats: map[string][]int{"Invalid": {0}, "Refused": {0}}},
-	"web/ui/search":      {formats: map[string][]int{"Invalid": {0}}},
-	"web/api/valid":      {fields: []string{"Message", "Fix"}},
+	"clamd":      {calls: errorsOf, returns: []string{"Remedy"}},
+	"credential": {calls: errorsOf},
+	"ezid":       {files: []string{"error.go", "name.go", "exchange.go"}, calls: errorsOf, returns: []string{"Remedy"}},
+	"faults":     {files: []string{"faults.go"}, texts: []string{"and %d more files"}},
+	"intake":     {fields: []string{"Message", "Expected", "Fix"}, files: nil},
+	"noid":       {files: []string{"ark.go"}, calls: errorsOf},
+	"profile":    {files: []string{"check.go", "document.go", "json.go", "yaml.go", "changes.go"}, calls: errorsOf},
+	"registry": {
+		calls: errorsOf, fields: []string{"Why"}, returns: []string{"instead", "WhyNot", "Reason", "mailTold"}, vars: []string{"impossible", "uploadOwners"},
+		texts: []string{"no act is possible any more", "function", "namespace"},
+	},
+	"registry/bulk":      {calls: errorsOf, files: []string{"preview.go", "bulk.go"}},
+	"registry/catalog":   {files: []string{"abandon.go", "checkpoint.go", "deletion.go", "filechanges.go", "objects.go"}, calls: errorsOf, wrapping: true},
+	"registry/deposit":   {files: []string{"correction.go"}, calls: errorsOf, wrapping: true},
+	"registry/outbound":  {files: []string{"delivery.go", "mail.go", "subscription.go"}, calls: errorsOf, wrapping: true},
+	"registry/query":     {element: 2, calls: errorsOf},
+	"registry/schedules": {calls: errorsOf, wrapping: true},
+	"registry/work":      {files: []string{"hold.go", "priority.go", "slotshare.go"}, calls: errorsOf, wrapping: true},
+	"source": {
+		files: []string{"error.go", "exchange.go", "httpbody.go", "mux.go", "s3address.go", "upload.go", "classify.go", "guard.go"}, calls: errorsOf, returns: []string{"describe", "Remedy"}, texts: []string{
+			"head %s", "open %s", "read %s", "asks to wait %s", "connection refused", "connection reset by peer", "no such host", "i/o timeout", "unexpected EOF",
+			"no such file or directory", "permission denied", "no space left on device",
+		}},
+	"source/s3source":     {calls: errorsOf},
+	"source/unpack":       {calls: errorsOf},
+	"staging":             {files: []string{"blocks.go", "fetch.go", "wanted.go", "readback.go", "transfer.go"}, calls: errorsOf},
+	"web/api":             {files: []string{"authenticate.go", "guard.go", "share.go", "pages.go"}, calls: errorsOf},
+	"web/api/access":      {calls: errorsOf},
+	"web/api/account":     {calls: errorsOf},
+	"web/api/endpoint":    {fields: []string{"Message", "Fix"}, element: 3, calls: errorsOf},
+	"web/api/object":      {calls: errorsOf, fields: []string{"Message", "Fix"}},
+	"web/api/submission":  {fields: []string{"Message", "Fix"}, calls: errorsOf},
+	"web/api/upload":      {files: []string{"continue.go", "finish.go", "limits.go", "receivers.go", "remove.go", "transfer.go", "tus.go", "upload.go"}, calls: errorsOf},
+	"web/api/valid":       {fields: []string{"Message", "Fix"}},
+	"web/ui/admin":        {calls: errorsOf},
+	"web/ui/deposit":      {calls: errorsOf},
+	"web/ui/function":     {calls: errorsOf},
+	"web/ui/item":         {calls: errorsOf},
+	"web/ui/object":       {calls: errorsOf},
+	"web/ui/page":         {calls: errorsOf, files: []string{"act.go", "page.go", "preferences.go", "problem.go", "site.go", "fault.go", "live.go"}},
+	"web/ui/queue":        {calls: []string{"Invalid", "Refused"}},
+	"web/ui/search":       {calls: errorsOf},
+	"workers":             {calls: errorsOf},
+	"workers/content":     {calls: errorsOf},
+	"workers/delivery":    {calls: errorsOf},
+	"workers/fixitycheck": {calls: errorsOf},
+	"workers/identity":    {calls: errorsOf},
+	"workers/payload":     {calls: errorsOf},
+	"workers/restore":     {calls: errorsOf},
+	"workers/result":      {calls: errorsOf},
+	"workers/scanning":    {calls: errorsOf},
+	"workers/tidy":        {calls: errorsOf},
+	"workers/version":     {calls: errorsOf},
 }
 
 // said adds what a package says.
@@ -45,7 +100,7 @@ func (k *keys) said(folder string, from saying) {
 	s := sayer{keys: k, from: from, constants: map[string]ast.Expr{}}
 	var files []*ast.File
 	for _, path := range paths {
-		if strings.HasSuffix(path, "_test.go") {
+		if strings.HasSuffix(path, "_test.go") || from.files != nil && !slices.Contains(from.files, filepath.Base(path)) {
 			continue
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
@@ -64,6 +119,13 @@ func (k *keys) said(folder string, from saying) {
 	}
 	for _, file := range files {
 		ast.Inspect(file, s.node)
+	}
+	for _, text := range from.texts {
+		if len(verbs(text)) > 0 {
+			s.phrases[text] = true
+		}
+		s.add(text)
+		s.found++
 	}
 	if s.found == 0 {
 		k.t.Errorf("package %s says nothing that pages show", folder)
@@ -105,11 +167,30 @@ func (s *sayer) node(n ast.Node) bool {
 				s.text(n.Args[at])
 			}
 		}
-		for _, at := range s.from.formats[name] {
-			text, ok := literal(n.Args[at])
-			if text = strings.TrimPrefix(text, "%w: "); ok && len(verbs(text)) == 0 { // what is wrapped is told by the problem's code
-				s.key(text)
+		if slices.Contains(s.from.calls, name) {
+			for _, arg := range n.Args {
+				s.words(arg)
 			}
+		}
+	case *ast.ValueSpec:
+		if slices.Contains(s.from.vars, n.Names[0].Name) {
+			ast.Inspect(n, func(n ast.Node) bool {
+				if one, ok := n.(*ast.BasicLit); ok {
+					s.words(one)
+				}
+				return true
+			})
+		}
+	case *ast.FuncDecl:
+		if slices.Contains(s.from.returns, n.Name.Name) {
+			ast.Inspect(n, func(n ast.Node) bool {
+				if r, ok := n.(*ast.ReturnStmt); ok {
+					for _, one := range r.Results {
+						s.words(one)
+					}
+				}
+				return true
+			})
 		}
 	}
 	return true
@@ -124,6 +205,42 @@ func (s *sayer) text(e ast.Expr) {
 		s.key(strings.ReplaceAll(text, "%", "%%"))
 	}
 }
+
+// wraps are the errors that a format wraps, before and after what it says itself.
+var wraps = regexp.MustCompile(`^(?:%[wv]: )+|(?:(?:: |; )%[wv])+$`)
+
+// internal are formats of errors that only a fault of Holdfast brings about.
+var internal = regexp.MustCompile(`^(encode|decode|send changes|render page|plan inventory|stage inventory|write system|page: an option|seek to|searched enough|runner was|read form|the state (takes|is not)|result %|a worker cannot|a step cannot end|a timer is|event %d of the history|the step made|request id|page %s answers|the stream is over|the item's results|what attempt)|is not JSON|claim needs|another claim|data: %s|does not name a process`)
+
+// words adds a text or a format, without the errors that it wraps: those are told by themselves.
+func (s *sayer) words(e ast.Expr) {
+	if name, ok := e.(*ast.Ident); ok && s.constants[name.Name] != nil {
+		e = s.constants[name.Name]
+	}
+	text, ok := literal(e)
+	if !ok || s.from.wrapping && !strings.HasPrefix(text, "%w: ") {
+		return
+	}
+	text = wraps.ReplaceAllString(text, "")
+	text = strings.Trim(strings.ReplaceAll(text, "%w", "%v"), ";:, \n")
+	if internal.MatchString(text) || !spoken.MatchString(verb.ReplaceAllString(text, "")) {
+		return
+	}
+	const fewest = 4 // letters of its own by which a text is recognised
+	switch own := letter.FindAllString(verb.ReplaceAllString(text, ""), -1); {
+	case len(verbs(text)) == 0:
+		s.key(text)
+	case len(own) >= fewest && !strings.Contains(text, "|"):
+		s.phrases[text] = true
+		s.key(text)
+	}
+}
+
+// letter matches a letter.
+var letter = regexp.MustCompile(`\pL`)
+
+// spoken matches a text that has words of its own.
+var spoken = regexp.MustCompile(`[a-z]{2,} |[a-z ]{2,}[a-z]{2}$`)
 
 // key adds a key, unless it is that of a single word, which may be a value, or would have two forms.
 func (s *sayer) key(key string) {

@@ -121,7 +121,7 @@ func (p pages) canAct(r *http.Request, o registry.Object, act string) error {
 	case slices.Contains(p.actsOf(r, o), act):
 		return nil
 	case o.Gone != "":
-		return page.Refused("the object was deleted: %s", o.Deletion.Text())
+		return page.Refused("the object was deleted: %v", o.Deletion.Text())
 	}
 	if _, kept := p.Embargoed(r.Context(), o); kept && act == actRestore {
 		return page.Refused("its files are under embargo until %s", o.Terms.EmbargoUntil)

@@ -111,7 +111,7 @@ func (p pages) canDecide(r *http.Request, o registry.Object, d registry.Decision
 	case d == registry.DecideApprove && o.Deletion.Status == registry.DeletionAsked:
 		return page.Refused("%v", registry.ErrSamePerson)
 	}
-	return page.Refused("this decision is not possible for the deletion of %s: %s", o.ID, o.Deletion.Text())
+	return page.Refused("this decision is not possible for the deletion of %s: %v", o.ID, o.Deletion.Text())
 }
 
 // decide makes a decision and leads to the object's page. If the decision is refused, it shows the

@@ -12,10 +12,22 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// said shows words of Holdfast that have no facts, in the viewer's language if the catalogue has them.
+// said shows words of Holdfast, in the viewer's language as far as the catalogue has them.
 func (v *view) said(text string) template.HTML {
 	r := &rich{view: v}
 	return r.html(r.english(text))
+}
+
+// saidSentence is said as a sentence.
+func (v *view) saidSentence(text string) template.HTML {
+	r := &rich{view: v}
+	return r.html(r.says(text))
+}
+
+// saidText is said where HTML is not possible.
+func (v *view) saidText(text string) string {
+	r := &rich{view: v}
+	return r.plain(r.english(text))
 }
 
 // fault says what is wrong, and what to do, in the viewer's language as far as the catalogue has it.
@@ -30,7 +42,7 @@ func (r *rich) wrong(f wire.Fault) string {
 	if f.Statement != nil {
 		all = append(all, r.sentence(wording.Statement(words{r}, *f.Statement, "")))
 	} else if text := ownWords(f); text != "" {
-		all = append(all, r.says(text, lang.Sentence))
+		all = append(all, r.says(text))
 	}
 	if f.Rule != "" {
 		if f.Expected != "" {
@@ -48,7 +60,7 @@ func (r *rich) fix(f wire.Fault) string {
 	if f.Fix == "" {
 		return ""
 	}
-	return r.says(f.Fix, lang.Sentence)
+	return r.says(f.Fix)
 }
 
 // mostWords bounds the problem that is worded for a script, in bytes.
@@ -90,12 +102,18 @@ func (s *Site) word(w http.ResponseWriter, r *http.Request) {
 // refused says what a problem says, apart from its faults.
 func (v *view) refused(p *wire.Problem) template.HTML {
 	r := &rich{view: v}
-	said := v.texts.Refusal(p)
-	text := lang.Sentence(said.Text)
-	if said.English != "" {
-		text = strings.TrimSpace(text + " " + r.put(template.HTML(`<span lang="en">`+template.HTMLEscapeString(lang.Sentence(said.English))+`</span>`), said.English)) //nolint:gosec // escaped
+	if v.texts.Tag == "en" || p.Worded {
+		return template.HTML(template.HTMLEscapeString(lang.Sentence(p.Detail))) //nolint:gosec // escaped
 	}
-	return r.html(text)
+	said := v.texts.RefusalIn(words{r}, p)
+	var all []string
+	if said.Text != "" && said.Known != lang.Part {
+		all = append(all, r.sentence(said.Text))
+	}
+	if said.English != "" {
+		all = append(all, r.says(said.English))
+	}
+	return r.html(strings.Join(all, " "))
 }
 
 // ownWords is the message of a fault without what its other fields say: that of a fault of a payload has

@@ -22,7 +22,7 @@ func (v *view) funcs() template.FuncMap {
 		"bytes": v.bytes, "count": v.count, "exactBytes": v.exactBytes,
 		"moment": v.moment, "minute": v.minute, "clock": v.clock, "span": v.span, "stamp": stamp, "ago": v.ago, "since": v.since, "inZone": v.inZone, "stateText": v.stateText,
 		"because": v.because, "becauseText": v.becauseText, "helps": v.helps, "remedy": v.remedy, "consequences": v.consequences, "standing": v.standing, "standingText": v.standingText, "measured": v.measured, "measure": v.measure,
-		"tone": graphview.Tone, "mark": graphview.Mark, "short": short, "capital": capital, "sentence": lang.Sentence, "refused": v.refused, "details": details, "said": v.said, "fault": v.fault, "part": percent,
+		"tone": graphview.Tone, "mark": graphview.Mark, "short": short, "capital": capital, "sentence": lang.Sentence, "refused": v.refused, "details": v.details, "said": v.said, "saidSentence": v.saidSentence, "saidText": v.saidText, "fault": v.fault, "part": percent,
 		"label": v.label, "method": v.method, "add": func(a, b int) int { return a + b },
 		"objectURL": ObjectURL, "contentURL": ContentURL, "itemURL": ItemURL, "graphURL": GraphURL, "aroundURL": AroundURL,
 	}
@@ -269,8 +269,32 @@ func ReleaseURL(h registry.Hold, back string) string {
 // AroundURL is the address of the page of what is around an item.
 func AroundURL(id string) string { return "/items/" + url.PathEscape(id) + "/graph" }
 
-// details formats an event's data on one line.
-func details(e registry.Event) string { return strings.Join(e.Details(), " · ") }
+// details shows an event's data on one line: names of data in the viewer's language, and what Holdfast said.
+func (v *view) details(e registry.Event) template.HTML {
+	r := &rich{view: v}
+	all := e.Details()
+	for i, one := range all {
+		name, value, ok := strings.Cut(one, ": ")
+		if !ok {
+			all[i] = r.data(one)
+			continue
+		}
+		said, how := r.texts.SaidIn(words{r}, value)
+		if how == lang.Nothing {
+			said = r.data(value)
+		}
+		all[i] = r.dataName(name) + ": " + said
+	}
+	return r.html(strings.Join(all, " · "))
+}
+
+// dataName names a part of an event's data.
+func (r *rich) dataName(name string) string {
+	if DataName(name) == "" {
+		return r.data(name)
+	}
+	return r.texts.T(DataName(name))
+}
 
 // short cuts a digest or an id to fit a narrow column.
 func short(text string) string {
@@ -279,4 +303,227 @@ func short(text string) string {
 		return text
 	}
 	return text[:most] + "…"
+}
+
+// DataName is the text for the name of a part of an event's data; "" for one that is shown as it is.
+func DataName(name string) string { //nolint:cyclop // a list
+	switch name {
+	case "action":
+		return "action"
+	case "address":
+		return "address"
+	case "after":
+		return "after event"
+	case "agent":
+		return "agent"
+	case "ark":
+		return "ark"
+	case "attempt":
+		return "attempt"
+	case "batch":
+		return "batch"
+	case "before":
+		return "previously"
+	case "bytes":
+		return "bytes"
+	case "cause":
+		return "cause"
+	case "code":
+		return "code"
+	case "collection":
+		return "collection"
+	case "collections":
+		return "collections"
+	case "count":
+		return "count"
+	case "cron":
+		return "cron"
+	case "cursor":
+		return "cursor"
+	case "delay":
+		return "delay"
+	case "digest":
+		return "digest"
+	case "error":
+		return "error"
+	case "files":
+		return "files"
+	case "filter":
+		return "filter"
+	case "format":
+		return "format"
+	case "from":
+		return "from there"
+	case "function":
+		return "function"
+	case "host":
+		return "host"
+	case "id":
+		return "id"
+	case "item":
+		return "item"
+	case "key":
+		return "key"
+	case "kind":
+		return "kind"
+	case "limit":
+		return "limit"
+	case "line":
+		return "line"
+	case "lines":
+		return "lines"
+	case "lost":
+		return "lost"
+	case "matched":
+		return "matched"
+	case "method":
+		return "method"
+	case "missed":
+		return "missed"
+	case "most":
+		return "most"
+	case "name":
+		return "name"
+	case "namespace":
+		return "namespace"
+	case "note":
+		return "note"
+	case "object":
+		return "object"
+	case "objects":
+		return "objects"
+	case "origin":
+		return "origin"
+	case "outcome":
+		return "outcome"
+	case "owner":
+		return "owner"
+	case "path":
+		return "path"
+	case "priority":
+		return "priority"
+	case "progress":
+		return "progress"
+	case "query":
+		return "query"
+	case "reason":
+		return "reason"
+	case "receiver":
+		return "receiver"
+	case "remedy":
+		return "remedy"
+	case "requested":
+		return "requested"
+	case "results":
+		return "results"
+	case "role":
+		return "role"
+	case "row":
+		return "row"
+	case "rows":
+		return "rows"
+	case "schedule":
+		return "schedule"
+	case "scope":
+		return "scope"
+	case "shared":
+		return "shared"
+	case "size":
+		return "size"
+	case "stage":
+		return "stage"
+	case "stages":
+		return "stages"
+	case "status":
+		return "status"
+	case "storage":
+		return "storage"
+	case "storages":
+		return "storages"
+	case "subject":
+		return "subject"
+	case "target":
+		return "target"
+	case "task":
+		return "task"
+	case "terms":
+		return "terms"
+	case "text":
+		return "text"
+	case "title":
+		return "title"
+	case "to":
+		return "to there"
+	case "token":
+		return "token"
+	case "tries":
+		return "tries"
+	case "type":
+		return "type"
+	case "until":
+		return "until then"
+	case "uploads":
+		return "uploads"
+	case "url":
+		return "url"
+	case "version":
+		return "version"
+	case "versions":
+		return "versions"
+	case "wait":
+		return "wait"
+	case "weight":
+		return "weight"
+	case "worker":
+		return "worker"
+	case "warnings":
+		return "warnings"
+	case "asked by":
+		return "asked by"
+	case "approved by":
+		return "approved by"
+	case "batch id":
+		return "batch"
+	case "error class":
+		return "error class"
+	case "expires at":
+		return "expires"
+	case "item id":
+		return "item"
+	case "object id":
+		return "object"
+	case "to stage":
+		return "to stage"
+	case "size bytes":
+		return "size"
+	case "local id":
+		return "local id"
+	case "local ids":
+		return "local ids"
+	case "from stage":
+		return "from stage"
+	case "idempotency key":
+		return "idempotency key"
+	case "graph id":
+		return "graph"
+	case "http status":
+		return "HTTP status"
+	case "key id":
+		return "key"
+	case "media type":
+		return "media type"
+	case "next try":
+		return "next try"
+	case "retry at":
+		return "next try"
+	case "run at":
+		return "starts at"
+	case "scheduled at":
+		return "scheduled at"
+	case "started at":
+		return "started at"
+	case "ended at":
+		return "ended at"
+	}
+	return ""
 }

@@ -11,15 +11,13 @@ import (
 	"strings"
 
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/web/ui/lang"
 	"github.com/holdfast/holdfast/web/webserver"
 	"github.com/holdfast/holdfast/web/wire"
 )
 
 // problem is the content of an error page.
 type problem struct {
-	What    string
-	English string        // what What does not say
+	What    string        // "": the problem says it
 	Problem *wire.Problem // nil: none
 	Do      string
 	First   string // address of the first page of the list, whose page was not found; "": it is another problem
@@ -86,8 +84,7 @@ func (s *Site) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	status, title := http.StatusInternalServerError, t.T("Something went wrong")
 	switch {
 	case errors.As(err, &p):
-		said := t.Refusal(p)
-		status, content.What, content.English, content.Problem = p.Status, lang.Sentence(said.Text), said.English, p
+		status, content.Problem = p.Status, p
 	case errors.Is(err, registry.ErrNotFound):
 		status = http.StatusNotFound
 	case errors.Is(err, context.Canceled):
@@ -95,12 +92,12 @@ func (s *Site) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	switch {
 	case p != nil && ofCursor(p, r.URL.Query()):
-		title, content.Problem, content.English = t.T("Not found"), nil, ""
+		title, content.Problem = t.T("Not found"), nil
 		content.What = t.T("This page of the list is not there: the address names a place in another list, or in another order of it.")
 		content.First = Without(r, "after", "before")
 	case status == http.StatusNotFound:
 		title, content.Do = t.T("Not found"), t.T("Check the address. What it showed may have been removed.")
-		if content.What == "" {
+		if p == nil {
 			content.What = t.T("No page at %s.", webserver.Path(r))
 		}
 	case status == http.StatusForbidden:
@@ -111,7 +108,7 @@ func (s *Site) Fail(w http.ResponseWriter, r *http.Request, err error) {
 		title, content.Do = t.T("Not understood"), t.T("Go back and correct it.")
 	default:
 		content.Do = t.T("Reload the page. If this persists, tell an operator the number of the request.")
-		if content.What == "" {
+		if p == nil && content.What == "" {
 			content.What = t.T("The Registry did not answer.")
 		}
 		s.Log.ErrorContext(r.Context(), "page failed", "request", content.ID, "path", webserver.Path(r), "status", strconv.Itoa(status), "err", webserver.ErrorText(err))

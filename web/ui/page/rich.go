@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/holdfast/holdfast/web/ui/lang"
 )
 
 // rich makes a text of the catalogue with parts that are HTML, such as links and times. A part stands
@@ -41,20 +43,19 @@ func (r *rich) data(text string) string {
 	return r.put(template.HTML(`<span translate="no">`+template.HTMLEscapeString(text)+`</span>`), text) //nolint:gosec // escaped
 }
 
-// english adds words of Holdfast, which are marked as English unless the catalogue has them.
+// english says words of Holdfast, of which those are marked as English that the catalogue lacks.
 func (r *rich) english(text string) string {
-	return r.says(text, func(text string) string { return text })
+	said, _ := r.texts.SaidIn(words{r}, text)
+	return said
 }
 
-// says adds words of Holdfast in a form, such as that of a sentence.
-func (r *rich) says(text string, form func(string) string) string {
-	said, ok := r.texts.Said(text)
-	said = form(said)
-	html := template.HTMLEscapeString(said)
-	if !ok {
-		html = `<span lang="en">` + html + `</span>`
+// says is english as a sentence.
+func (r *rich) says(text string) string {
+	said, how := r.texts.SaidIn(words{r}, text)
+	if how == lang.Nothing {
+		return words{r}.English(lang.Sentence(text))
 	}
-	return r.put(template.HTML(html), said) //nolint:gosec // escaped
+	return r.sentence(said)
 }
 
 // link adds a link around a text that is not translated.

@@ -17,25 +17,33 @@ import (
 // because says why an item waits, in the viewer's language and time zone.
 func (v *view) because(w registry.Why) template.HTML {
 	r := &rich{view: v}
-	return r.html(r.sentence(cmp.Or(wording.Because(words{r}, w), r.english(w.Sentence))))
+	return r.html(r.either(wording.Because(words{r}, w), w.Sentence))
 }
 
 // becauseText is because without links, for where HTML is not possible.
 func (v *view) becauseText(w registry.Why) string {
 	r := &rich{view: v}
-	return r.plain(r.sentence(cmp.Or(wording.Because(words{r}, w), r.english(w.Sentence))))
+	return r.plain(r.either(wording.Because(words{r}, w), w.Sentence))
 }
 
 // helps says what would let an item continue.
 func (v *view) helps(w registry.Why) template.HTML {
 	r := &rich{view: v}
-	return r.html(r.sentence(cmp.Or(wording.Helps(words{r}, w), r.english(w.Act))))
+	return r.html(r.either(wording.Helps(words{r}, w), w.Act))
 }
 
 // remedy says how to fix items that failed, or text, if this program does not know its advice.
 func (v *view) remedy(what registry.Remedy, text string) template.HTML {
 	r := &rich{view: v}
-	return r.html(r.sentence(cmp.Or(wording.Remedy(words{r}, what), r.english(text))))
+	return r.html(r.either(wording.Remedy(words{r}, what), text))
+}
+
+// either is a sentence of statements or, where this program does not know them, of their English.
+func (r *rich) either(worded, english string) string {
+	if worded != "" {
+		return r.sentence(worded)
+	}
+	return r.says(english)
 }
 
 // consequences says what an act entails that a refusal asks to confirm.
@@ -50,13 +58,25 @@ func (v *view) consequences(p *wire.Problem) (all []template.HTML) {
 		if worded {
 			said = wording.Statement(words{r}, needed.Entails[i], needed.ItemID)
 		}
-		all = append(all, r.html(r.sentence(cmp.Or(said, r.english(lang.Sentence(text))))))
+		all = append(all, r.html(r.either(said, text)))
 	}
 	return all
 }
 
-// words are those of statements in the viewer's language, with links.
+// words are those of statements and of what Holdfast said, in the viewer's language, with links.
 type words struct{ *rich }
+
+// Data implements [lang.Words].
+func (w words) Data(text string) string { return w.data(text) }
+
+// English implements [lang.Words].
+func (w words) English(text string) string {
+	html := template.HTMLEscapeString(text)
+	if w.texts.Tag != "en" {
+		html = `<span lang="en">` + html + `</span>`
+	}
+	return w.put(template.HTML(html), text) //nolint:gosec // escaped
+}
 
 // Name implements [wording.Words].
 func (w words) Name(text string) string { return w.data(text) }
@@ -101,7 +121,10 @@ func (w words) Size(bytes int64) string { return w.bytes(bytes) }
 // Unit implements [wording.Words].
 func (w words) Unit(name string) string { return w.unit(name) }
 
-var _ wording.Words = words{}
+var (
+	_ wording.Words = words{}
+	_ lang.Words    = words{}
+)
 
 // stage names a stage: in words, or a function as it is called.
 func (r *rich) stage(s registry.Stage) string {
