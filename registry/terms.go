@@ -137,7 +137,7 @@ func (t Terms) Embargo() string {
 	if t.EmbargoUntil == "" {
 		return ""
 	}
-	text := "embargo until " + t.EmbargoUntil
+	text := fmt.Sprintf("embargo until %s", t.EmbargoUntil)
 	if t.EmbargoReason != "" {
 		text += " (" + t.EmbargoReason + ")"
 	}
@@ -154,7 +154,7 @@ func (t Terms) String() string {
 		parts = append(parts, "rights: "+r.String())
 	}
 	if t.PreservationLevel != "" {
-		parts = append(parts, "preservation level: "+t.PreservationLevel)
+		parts = append(parts, fmt.Sprintf("preservation level: %s", t.PreservationLevel))
 	}
 	if text := t.Embargo(); text != "" {
 		parts = append(parts, text)

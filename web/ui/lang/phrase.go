@@ -41,7 +41,7 @@ var verbs = regexp.MustCompile(`%%|%(?:\[(\d+)\])?[.\d]*([a-zA-Z])`)
 // facts are the patterns of what a verb writes. Where texts of many items were made one, an ellipsis
 // stands for it.
 var facts = map[byte]string{
-	'd': `(-?\d[\d,]*|…)`, 'q': `("(?:[^"\\]|\\.)*"|…)`, 'x': `([0-9a-f]+|…)`, 'f': `(-?[\d.]+|…)`, 'g': `(-?[\d.e+]+|…)`,
+	'd': `(-?\d[\d,]*|…)`, 'q': `("(?:[^"\\]|\\.)*"|…)`, 'x': `([0-9a-f]+|…)`, 'X': `([0-9A-F]+|…)`, 'f': `(-?[\d.]+|…)`, 'g': `(-?[\d.e+]+|…)`,
 	's': `(.+?)`, 'v': `(.+?)`, 'T': `(.+?)`, 'c': `(.)`,
 }
 

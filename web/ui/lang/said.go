@@ -41,6 +41,8 @@ func (t Texts) SaidIn(words Words, english string) (text string, how Known) {
 		lines[i] = s.line(line)
 	}
 	switch {
+	case s.said == 0 && !strings.ContainsAny(english, " \n") && strings.ContainsAny(english, "0123456789/:"):
+		return words.Data(english), Whole // an identifier, an address, a path
 	case s.said == 0:
 		return words.English(english), Nothing
 	case s.lacks > 0:
@@ -202,7 +204,9 @@ func (s *sayer) whole(text string) (said string, ok bool) {
 	before, inside, ok := strings.Cut(text, " (")
 	if inside, closed := strings.CutSuffix(inside, ")"); ok && closed {
 		if first, ok := s.whole(before); ok {
-			if second, ok := s.whole(inside); ok {
+			if second, n := s.data(inside); n > 0 {
+				return first + " (" + second + ")", true
+			} else if second, ok := s.whole(inside); ok {
 				return first + " (" + second + ")", true
 			}
 		}

@@ -35,17 +35,20 @@ var sayings = map[string]saying{
 	"callback": {calls: errorsOf, returns: []string{"Remedy"}},
 	"checkm": {fields: []string{"Expected", "Fix"}, functions: map[string][]int{
 		"warn": {2, 4}, "refuse": {2, 4}, "condemn": {2, 4}, "fault": {1, 2}, "report": {2},
-	}},
+	}, calls: []string{"Sprintf"}},
 	"clamd":      {calls: errorsOf, returns: []string{"Remedy"}},
 	"credential": {calls: errorsOf},
 	"ezid":       {files: []string{"error.go", "name.go", "exchange.go"}, calls: errorsOf, returns: []string{"Remedy"}},
 	"faults":     {files: []string{"faults.go"}, texts: []string{"and %d more files"}},
-	"intake":     {fields: []string{"Message", "Expected", "Fix"}, files: nil},
-	"noid":       {files: []string{"ark.go"}, calls: errorsOf},
-	"profile":    {files: []string{"check.go", "document.go", "json.go", "yaml.go", "changes.go"}, calls: errorsOf},
+	"intake": {
+		fields: []string{"Message", "Expected", "Fix"}, calls: []string{"Sprintf"},
+		texts: []string{"fix", "line %d, column %d", "%d errors; correct them", "1 error; correct it"},
+	},
+	"noid":    {files: []string{"ark.go"}, calls: errorsOf},
+	"profile": {files: []string{"check.go", "document.go", "json.go", "yaml.go", "changes.go"}, calls: errorsOf},
 	"registry": {
 		calls: errorsOf, fields: []string{"Why"}, returns: []string{"instead", "WhyNot", "Reason", "mailTold"}, vars: []string{"impossible", "uploadOwners"},
-		texts: []string{"no act is possible any more", "function", "namespace"},
+		texts: []string{"no act is possible any more", "function", "namespace", "rights", "no rights, preservation level or embargo", "%s from %s"},
 	},
 	"registry/bulk":      {calls: errorsOf, files: []string{"preview.go", "bulk.go"}},
 	"registry/catalog":   {files: []string{"abandon.go", "checkpoint.go", "deletion.go", "filechanges.go", "objects.go"}, calls: errorsOf, wrapping: true},
@@ -53,7 +56,10 @@ var sayings = map[string]saying{
 	"registry/outbound":  {files: []string{"delivery.go", "mail.go", "subscription.go"}, calls: errorsOf, wrapping: true},
 	"registry/query":     {element: 2, calls: errorsOf},
 	"registry/schedules": {calls: errorsOf, wrapping: true},
-	"registry/work":      {files: []string{"hold.go", "priority.go", "slotshare.go"}, calls: errorsOf, wrapping: true},
+	"registry/work": {
+		files: []string{"hold.go", "priority.go", "slotshare.go"}, calls: errorsOf, wrapping: true,
+		texts: []string{"%d of %d jobs did not complete", "the object of 1 of them is preserved", "the objects of %d of them are preserved"},
+	},
 	"source": {
 		files: []string{"error.go", "exchange.go", "httpbody.go", "mux.go", "s3address.go", "upload.go", "classify.go", "guard.go"}, calls: errorsOf, returns: []string{"describe", "Remedy"}, texts: []string{
 			"head %s", "open %s", "read %s", "asks to wait %s", "connection refused", "connection reset by peer", "no such host", "i/o timeout", "unexpected EOF",
