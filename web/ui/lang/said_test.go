@@ -18,7 +18,7 @@ type saying struct {
 	calls     []string         // functions whose arguments are texts and formats
 	returns   []string         // functions that return texts and formats
 	vars      []string         // whose values have texts and formats
-	wrapping  bool             // of the formats only those that say more of an error of the contract: "%w: ..."
+	wrapping  bool             // of the formats that wrap an error only those that say more of one of the contract: "%w: ..."
 	element   int              // of each value in a list of values without names of fields; 0: none
 	texts     []string         // what the code puts together
 }
@@ -216,7 +216,7 @@ func (s *sayer) text(e ast.Expr) {
 var wraps = regexp.MustCompile(`^(?:%[wv]: )+|(?:(?:: |; )%[wv])+$`)
 
 // internal are formats of errors that only a fault of Holdfast brings about.
-var internal = regexp.MustCompile(`^(encode|decode|send changes|render page|plan inventory|stage inventory|write system|page: an option|seek to|searched enough|runner was|read form|the state (takes|is not)|result %|a worker cannot|a step cannot end|a timer is|event %d of the history|the step made|request id|page %s answers|the stream is over|the item's results|what attempt)|is not JSON|claim needs|another claim|data: %s|does not name a process`)
+var internal = regexp.MustCompile(`^(encode|decode|send changes|render page|plan inventory|stage inventory|write system|page: an option|seek to|searched enough|runner was|read form|the state (takes|is not)|result %|a worker cannot|a step cannot end|a timer is|event %d of the history|the step made|request id|only judged|ORDER BY|SELECT|page %s answers|the stream is over|the item's results|what attempt)|is not JSON|claim needs|another claim|data: %s|does not name a process`)
 
 // words adds a text or a format, without the errors that it wraps: those are told by themselves.
 func (s *sayer) words(e ast.Expr) {
@@ -224,7 +224,7 @@ func (s *sayer) words(e ast.Expr) {
 		e = s.constants[name.Name]
 	}
 	text, ok := literal(e)
-	if !ok || s.from.wrapping && !strings.HasPrefix(text, "%w: ") {
+	if !ok || s.from.wrapping && strings.Contains(text, "%w") && !strings.HasPrefix(text, "%w: ") {
 		return
 	}
 	text = wraps.ReplaceAllString(text, "")
