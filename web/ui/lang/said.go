@@ -124,7 +124,6 @@ func (s *sayer) line(text string) string {
 		}
 		if n == 0 {
 			foreign += all[i]
-			n = 1
 			if i+1 < len(all) {
 				foreign += between[i]
 			}

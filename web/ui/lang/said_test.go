@@ -64,7 +64,8 @@ var sayings = map[string]saying{
 		files: []string{"error.go", "exchange.go", "httpbody.go", "mux.go", "s3address.go", "upload.go", "classify.go", "guard.go"}, calls: errorsOf, returns: []string{"describe", "Remedy"}, texts: []string{
 			"head %s", "open %s", "read %s", "asks to wait %s", "connection refused", "connection reset by peer", "no such host", "i/o timeout", "unexpected EOF",
 			"no such file or directory", "permission denied", "no space left on device",
-		}},
+		},
+	},
 	"source/s3source":     {calls: errorsOf},
 	"source/unpack":       {calls: errorsOf},
 	"staging":             {files: []string{"blocks.go", "fetch.go", "wanted.go", "readback.go", "transfer.go"}, calls: errorsOf},
