@@ -143,6 +143,7 @@ type Digest struct {
 	Holds    []Hold     // the first of them
 	Deletes  []Deletion // the first ones that wait for approval
 	Damaged  int64      // stored files that are damaged in a storage
+	Damages  []Damage   // if any are: the first checks that failed
 	Waiting  *Waiting   // the item that waits longest; nil if none waits
 	Untold   int64      // undelivered messages
 	Messages []Untold   // the first of them
@@ -156,6 +157,13 @@ type Cause struct {
 	Fault string // as in [Job]
 	Error string
 	Fix   string
+}
+
+// Damage is a check of a stored file that failed.
+type Damage struct {
+	Check string // says which object and file
+	Error string
+	Link  string // to its page, or ""
 }
 
 // Hold is a hold on items.

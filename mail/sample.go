@@ -31,7 +31,7 @@ func samples() map[Kind][]any {
 		KindDigest: {
 			Digest{
 				At: at, Link: "https://holdfast.example.org/", Needs: true, Failed: 412, Failures: []Cause{{412, "download", "the system", "503 by example.org", "see to it"}}, More: 1,
-				Held: 1, Holds: []Hold{{"collection maps", "moving", "ann", at}}, Deletes: []Deletion{{job.ARK, "withdrawn", "ann", at}}, Damaged: 1,
+				Held: 1, Holds: []Hold{{"collection maps", "moving", "ann", at}}, Deletes: []Deletion{{job.ARK, "withdrawn", "ann", at}}, Damaged: 1, Damages: []Damage{{"fixity of " + job.ARK + " v1/content/producer/plate.tif", "no storage has it right", batch.Link}},
 				Waiting: &Waiting{batch.ID, batch.Name, "Held", at, "held by collection maps", batch.Link}, Untold: 1,
 				Messages: []Untold{{"ann@example.org", batch.ID, 3, "550 no such user", true}}, Accept: &NoAccept{"moving", "ann", at},
 			},

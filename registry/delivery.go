@@ -30,8 +30,9 @@ type Notifying interface {
 	// there is no callback. ErrInvalid: the item is no batch. A repeat with its idempotency key
 	// queues nothing.
 	RedeliverJobs(ctx context.Context, r RedeliverJobsRequest) (Redelivered, error)
-	// MakeDigest creates a mail to each address unless a process has created this period's. It
-	// returns how many it created. ErrInvalid: [DigestRequest.Check] refuses it.
+	// MakeDigest creates a mail to each address unless a process has created this period's, and one
+	// between periods, at most once an hour, when a check could not mend a damaged file. It returns
+	// how many it created. ErrInvalid: [DigestRequest.Check] refuses it.
 	MakeDigest(ctx context.Context, r DigestRequest) (made int, err error)
 }
 

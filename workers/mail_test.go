@@ -494,6 +494,33 @@ func TestMail_Digest(t *testing.T) {
 	}
 }
 
+// TestMail_Damage: operators learn at once of damage that cannot be mended: of which file, and what was
+// found.
+func TestMail_Damage(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t, registry.MailRules{})
+	ops := registry.DigestRequest{To: []string{"ops@example.org"}, Every: 1000 * 24 * time.Hour}
+	o.settle(o.manifest(nil, "good.txt"))
+	_, err := o.registry.MakeDigest(t.Context(), ops)
+	must(t, err)
+	o.deliver()
+	o.wait(90 * 24 * time.Hour)
+	_, err = o.registry.Recheck(t.Context(), registry.RecheckRequest{Every: 24 * time.Hour, Outstanding: 1, Keep: time.Hour})
+	must(t, err)
+	c, err := o.registry.Claim(t.Context(), registry.ClaimRequest{RequestID: "check", Stage: registry.Fixity, Worker: "w", Lease: time.Minute})
+	must(t, err)
+	must(t, o.registry.RecordCheck(t.Context(), c.Lease, registry.CheckRecord{Replicas: []registry.ReplicaCheck{{Storage: registry.DefaultStorage, Outcome: registry.CheckMissing}}}))
+	_, err = o.registry.Settle(t.Context(), registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeFailed, Class: registry.SystemFault, Error: "no storage has it right"})
+	must(t, err)
+	n, err := o.registry.MakeDigest(t.Context(), ops)
+	must(t, err)
+	got := o.deliver()
+	if n != 1 || len(got) != 1 || got[0].Subject != "Holdfast: 1 stored file is damaged and could not be mended" {
+		t.Fatalf("%d made, %+v", n, got)
+	}
+	has(t, "digest", got[0].Text, c.Item.Name+": no storage has it right", "https://holdfast.example.org/items/"+c.Item.ID)
+}
+
 // mortalMail also dies at the report.
 type mortalMail struct{ mortal }
 

@@ -257,8 +257,19 @@ func (s *Outbound) MakeDigest(ctx context.Context, r registry.DigestRequest) (ma
 		changed, err := t.Exec(`INSERT INTO setting (name, value, reason, actor, at) VALUES ($1, $2, '', $3, $4)
 			ON CONFLICT (name) DO UPDATE SET value = $2, at = $4 WHERE CAST(setting.value AS BIGINT) < $5 OR CAST(setting.value AS BIGINT) >= $6`,
 			digestSetting, strconv.FormatInt(begin.Unix(), 10), work.ActorRegistry, t.Now, begin.Unix(), end.Unix())
-		if err != nil || changed == 0 {
+		if err != nil {
 			return err
+		}
+		damaged, err := t.newDamage()
+		if err != nil {
+			return err
+		}
+		switch {
+		case changed > 0:
+		case damaged: // this cannot wait for the next period
+			begin, end = sqldb.FromMicros(t.Now), sqldb.FromMicros(t.Now).Add(r.Every)
+		default:
+			return nil
 		}
 		for _, to := range r.To {
 			m := registry.DeliverySpec{Subject: sqldb.NewID(), Mail: registry.MailDigest, To: to, Period: begin.Unix(), Until: end.Unix()}
@@ -273,6 +284,27 @@ func (s *Outbound) MakeDigest(ctx context.Context, r registry.DigestRequest) (ma
 		return 0, fmt.Errorf("make a digest: %w", err)
 	}
 	return made, nil
+}
+
+// damageSetting is the setting whose time is that of the last digest that told of damage.
+const damageSetting = "mail-damage"
+
+// damageEvery is the least time between two digests that are made because of damage.
+const damageEvery = time.Hour
+
+// newDamage reports whether a check has failed to mend a damaged file since it last said so, at most
+// once in damageEvery.
+func (t *Tx) newDamage() (bool, error) {
+	changed, err := t.Exec(`INSERT INTO setting (name, value, reason, actor, at)
+		SELECT CAST($1 AS TEXT), '', '', CAST($2 AS TEXT), CAST($3 AS BIGINT) WHERE EXISTS (SELECT 1 FROM stored_file s JOIN work_item i ON i.id = s.item_id
+			WHERE s.damaged_at IS NOT NULL AND s.item_id <> '' AND i.status = 'failed'
+			AND i.updated_at > COALESCE((SELECT CASE WHEN g.at > $3 THEN 0 ELSE g.at END FROM setting g WHERE g.name = $1), 0))
+		ON CONFLICT (name) DO UPDATE SET at = $3 WHERE setting.at <= $4 OR setting.at > $3`,
+		damageSetting, work.ActorRegistry, t.Now, t.Now-damageEvery.Microseconds())
+	if err != nil {
+		return false, fmt.Errorf("look for new damage: %w", err)
+	}
+	return changed > 0, nil
 }
 
 // undelivered selects the messages that were tried and are not delivered.

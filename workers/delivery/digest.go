@@ -27,7 +27,7 @@ func (w *Mails) SendDigest(ctx context.Context, item *base.Item, m registry.Deli
 
 func (w *Mails) digest(ctx context.Context, at time.Time) (d mail.Digest, err error) {
 	d = mail.Digest{At: at, Link: w.Link}
-	for _, part := range []func(context.Context, *mail.Digest) error{w.failures, w.held, w.deletions, w.queue, w.attention} {
+	for _, part := range []func(context.Context, *mail.Digest) error{w.failures, w.held, w.deletions, w.queue, w.damages, w.attention} {
 		if err := part(ctx, &d); err != nil {
 			return d, err
 		}
@@ -95,6 +95,19 @@ func (w *Mails) queue(ctx context.Context, d *mail.Digest) error {
 	d.Damaged = q.Damaged
 	if a := q.Accepting; err == nil && !a.On {
 		d.Accept = &mail.NoAccept{Reason: a.Reason, Actor: a.Actor, Since: a.Since}
+	}
+	return err
+}
+
+// damages adds the checks of damaged files that failed: the newest first.
+func (w *Mails) damages(ctx context.Context, d *mail.Digest) error {
+	if d.Damaged == 0 {
+		return nil
+	}
+	failed := registry.Query{Terms: []registry.Term{{Field: "state", Value: "failed"}}}
+	page, err := w.Registry.Items(ctx, registry.ItemQuery{Action: registry.FixityCheck, Match: failed, Limit: maxListed})
+	for _, it := range page.Rows {
+		d.Damages = append(d.Damages, mail.Damage{Check: it.Name, Error: it.Note, Link: w.link(it.ID)})
 	}
 	return err
 }

@@ -32,6 +32,7 @@ func mailTests() tests {
 		"goes_with_its_batch_and_leaves_no_address": mailPurged,
 		"digest_is_made_once_a_period":              digestOnce,
 		"digest_refuses_what_is_no_address":         digestRefused,
+		"digest_tells_at_once_of_lasting_damage":    digestOfDamage,
 		"attention_tells_what_was_not_delivered":    attention,
 	}
 }
@@ -550,6 +551,63 @@ func digestOnce(f *fixture) {
 	f.NoteDelivery(c.Lease, m, 0, "")
 	f.Done(c.Lease)
 	f.State(c.Item.ID, registry.StateCompleted)
+}
+
+// What a check mended is for the next digest; what it could not mend is told at once, at most once an
+// hour.
+func digestOfDamage(f *fixture) {
+	const files = 4
+	for range files {
+		f.Object()
+	}
+	f.Clock.Pass(registrytest.CheckEvery)
+	f.Recheck(files)
+	r := registry.DigestRequest{To: []string{"ops@example.org", "duty@example.org"}, Every: 1000 * registrytest.Day}
+	made := 0
+	makes := func(when string, want int) {
+		f.Helper()
+		n, err := f.Store.MakeDigest(f.Context(), r)
+		f.Must(err)
+		if made += n; n != want {
+			f.Errorf("%s: %d digests, want %d", when, n, want)
+		}
+	}
+	makes("in a new period", 2)
+	damaged := func() registry.Lease {
+		f.Helper()
+		l, _ := f.TakeCheck()
+		f.RecordCheck(l, registry.CheckDamaged)
+		makes("while a check may mend it", 0)
+		return l
+	}
+	lasting := func() {
+		f.Helper()
+		f.Settle(registry.Settlement{Lease: damaged(), Outcome: registry.OutcomeFailed, Class: registry.SystemFault, Error: "no storage has it right"})
+	}
+	l := damaged()
+	f.RecordCheck(l, registry.CheckRepaired)
+	f.Done(l)
+	makes("when it was mended", 0)
+	lasting()
+	makes("when one could not be mended", 2)
+	makes("again", 0)
+	f.Clock.Pass(time.Minute)
+	lasting()
+	makes("when a second could not be mended within the hour", 0)
+	f.Clock.Pass(time.Hour)
+	makes("an hour later", 2)
+	f.Clock.Pass(time.Hour)
+	makes("when nothing is new", 0)
+	lasting()
+	makes("when a third could not be mended", 2)
+	ids := map[string]bool{}
+	for _, it := range f.DeliveryItems() {
+		spec, _ := registry.DeliverySpecIn(f.Item(it.ID).Spec)
+		ids[spec.ID()] = true
+	}
+	if len(ids) != made {
+		f.Errorf("%d messages, want %d", len(ids), made)
+	}
 }
 
 func digestRefused(f *fixture) {
