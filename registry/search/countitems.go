@@ -76,7 +76,11 @@ func (s *Search) planCount(ctx context.Context, q registry.ItemQuery) (statement
 		if !words.few {
 			l.order = byText
 		}
-		l.readByText(words)
+		if words.dialect == sqldb.PostgreSQL && q.Most > 0 {
+			l.readFound(words, itemCursor{})
+		} else {
+			l.readByText(words)
+		}
 	case q.Most == 0 && len(words.terms) == 0 && !r.few() && r.classes == nil && r.by == nil && !r.requeued:
 		return s.countPlaces(w, &r, bits), w.Args, nil
 	default:
@@ -113,7 +117,7 @@ func (s *Search) counts(l *itemList, bits int, overlap bool) string {
 	if l.limit == 0 {
 		most = s.db.Dialect.Apart()
 	}
-	return `SELECT place, COUNT(*) FROM (` + strings.Join(parts, union) + most + `) c GROUP BY 1`
+	return l.with + `SELECT place, COUNT(*) FROM (` + strings.Join(parts, union) + most + `) c GROUP BY 1`
 }
 
 // placeOf is an SQL expression: the status of row i and, if that does not decide the state, its bits

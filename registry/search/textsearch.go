@@ -197,24 +197,30 @@ func (s textSearch) match() string {
 // less. Tests change it.
 var commonShare int64 = 5
 
-// common reports whether so many rows have the text that the index is no help.
+// common reports whether so many rows have the text that the index is no help. On PostgreSQL, whose
+// index finds all rows or none, it looks at a sample of them.
 func (s *Search) common(ctx context.Context, words textSearch) (bool, error) {
 	if len(words.terms) == 0 || words.few {
 		return false, nil
 	}
 	var rows, found int64
 	// Two subqueries, since SQLite reads the whole index for both in one.
-	err := s.db.Read.QueryRowContext(ctx, `SELECT COALESCE((SELECT MAX(seq) FROM work_item) - (SELECT MIN(seq) FROM work_item), 0)`).Scan(&rows)
+	err := s.db.Read.QueryRowContext(ctx, `SELECT COALESCE((SELECT MAX(seq) FROM work_item) - (SELECT MIN(seq) FROM work_item), 0) + 1`).Scan(&rows)
 	if err != nil {
 		return false, fmt.Errorf("count all items: %w", err)
 	}
-	bound := rows/commonShare + 1
 	var w sqldb.Where
-	err = s.db.Read.QueryRowContext(ctx, `SELECT COUNT(*) FROM (SELECT 1 FROM item_text x WHERE `+words.cond(&w)+w.Bind(` LIMIT ?) found`, bound), w.Args...).Scan(&found)
+	cond := words.cond(&w)
+	if words.dialect == sqldb.SQLite {
+		err = s.db.Read.QueryRowContext(ctx, `SELECT COUNT(*) FROM (SELECT 1 FROM item_text x WHERE `+cond+w.Bind(` LIMIT ?) found`, rows/commonShare+1), w.Args...).Scan(&found)
+	} else {
+		percent := min(100, 100*float64(someRows)/float64(rows))
+		err = s.db.Read.QueryRowContext(ctx, `SELECT COUNT(CASE WHEN `+cond+` THEN 1 END), COUNT(*) FROM item_text x `+w.Bind(`TABLESAMPLE SYSTEM (?)`, percent), w.Args...).Scan(&found, &rows)
+	}
 	if err != nil {
 		return false, fmt.Errorf("ask the text index: %w", err)
 	}
-	return found >= bound, nil
+	return found*commonShare > rows, nil
 }
 
 // texts converts constants to strings.
