@@ -68,7 +68,17 @@ func reachOf(q registry.ItemQuery) reach {
 			return !slices.Contains(r.actions, string(a))
 		})
 	}
+	r.places = slices.DeleteFunc(r.places, neverReached)
 	return r
+}
+
+// neverReached reports that no item is at a place: items complete at the end of their route only. Most
+// items are completed, so to look for them in other stages would read nearly all.
+func neverReached(p work.Place) bool {
+	a, _ := registry.ActionOf(p.Stage)
+	route, _ := registry.RouteOf(a)
+	_, more := route.Next(p.Stage)
+	return more && p.Status == registry.Completed
 }
 
 func (r *reach) term(t registry.Term) {
