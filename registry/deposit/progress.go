@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/holdfast/holdfast/registry"
@@ -118,14 +119,15 @@ func (s *Deposits) sumRows(ctx context.Context, p *registry.BatchProgress, sum *
 	}
 	none := strings.Repeat(`, 0`, 1+len(p.Stages))
 	query := `SELECT 'completed', '', '', '', '', 0, FALSE, '', ` + sumsOfSizes + none + rows + `= 'completed'`
-	others := `<> 'completed'`
+	// Named one by one they are found by the index of statuses; excluded ones are read, too.
+	others := slices.DeleteFunc(registry.Statuses(), func(s registry.Status) bool { return s == registry.Completed })
 	if !held {
 		query += ` UNION ALL SELECT 'pending', '', '', '', '', 0, FALSE, '', ` + sumsOfSizes + columns + rows + `= 'pending'`
-		others = `NOT IN ('completed', 'pending')`
+		others = slices.DeleteFunc(others, func(s registry.Status) bool { return s == registry.Pending })
 	}
 	query += ` UNION ALL SELECT 'other', i.action, i.stage, i.status, i.error_class, CASE WHEN i.attempt > 0 THEN 1 ELSE 0 END,
 			i.status = 'pending' AND ` + work.HeldBy + `, CASE WHEN i.status IN ('failed', 'deleted') THEN i.commitment ELSE '' END, ` +
-		sumsOfSizes + none + rows + others + ` GROUP BY 2, 3, 4, 5, 6, 7, 8`
+		sumsOfSizes + none + rows + `IN ` + sqldb.Names(others) + ` GROUP BY 2, 3, 4, 5, 6, 7, 8`
 	return sqldb.Each(s.db.Read.Ask(ctx, query, p.BatchID, first, last, since), "", func(row sqldb.Scanner) error {
 		var kind string
 		var pos registry.Position
