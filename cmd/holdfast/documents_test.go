@@ -26,9 +26,6 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// The documents whose blocks are checked, from this folder.
-var documents = []string{"../../README.md", "../../docs/*.md", "../../ecs/README.md", "../../examples/*/README.md"}
-
 // block is a fenced block of a document.
 type block struct {
 	file string
@@ -45,29 +42,19 @@ func (b block) String() string {
 func blocks(t *testing.T) (out []block) {
 	t.Helper()
 	fence := regexp.MustCompile("^ *```(.*)$")
-	for _, pattern := range documents {
-		files, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			open := false
-			for i, line := range strings.Split(string(text), "\n") {
-				switch m := fence.FindStringSubmatch(line); {
-				case m == nil && open:
-					out[len(out)-1].text += line + "\n"
-				case m != nil && !open:
-					out = append(out, block{file: file, line: i + 1, lang: m[1]})
-					open = true
-				case m != nil:
-					open = false
-				case strings.HasPrefix(line, "    "):
-					out = append(out, block{file: file, line: i + 1, text: line + "\n"}) // a block without a fence
-				}
+	for _, file := range documents(t) {
+		open := false
+		for i, line := range strings.Split(readFile(t, file), "\n") {
+			switch m := fence.FindStringSubmatch(line); {
+			case m == nil && open:
+				out[len(out)-1].text += line + "\n"
+			case m != nil && !open:
+				out = append(out, block{file: file, line: i + 1, lang: m[1]})
+				open = true
+			case m != nil:
+				open = false
+			case strings.HasPrefix(line, "    "):
+				out = append(out, block{file: file, line: i + 1, text: line + "\n"}) // a block without a fence
 			}
 		}
 	}
@@ -179,16 +166,10 @@ func inline(t *testing.T) iter.Seq2[string, string] {
 	t.Helper()
 	fenced, span := regexp.MustCompile("(?ms)^ *```.*?^ *```"), regexp.MustCompile("`(holdfast [^`]+)`")
 	return func(yield func(string, string) bool) {
-		for _, pattern := range documents {
-			files, err := filepath.Glob(pattern)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, file := range files {
-				for _, m := range span.FindAllStringSubmatch(fenced.ReplaceAllString(readFile(t, file), ""), -1) {
-					if !yield(filepath.Base(file), strings.Join(strings.Fields(m[1]), " ")) {
-						return
-					}
+		for _, file := range documents(t) {
+			for _, m := range span.FindAllStringSubmatch(fenced.ReplaceAllString(readFile(t, file), ""), -1) {
+				if !yield(filepath.Base(file), strings.Join(strings.Fields(m[1]), " ")) {
+					return
 				}
 			}
 		}
