@@ -45,9 +45,13 @@ func TestRoutes(t *testing.T) {
 
 // TestGeneratedStages: the documents list the stages in the order of the routes.
 func TestGeneratedStages(t *testing.T) {
-	var names, optional []string
+	var names, optional, programs []string
 	for _, route := range registry.Routes() {
 		for _, step := range route.Steps {
+			if route.Functions {
+				programs = append(programs, "`"+string(step.Stage)+"`")
+				continue
+			}
 			names = append(names, "`"+string(step.Stage)+"`")
 			if step.Optional {
 				optional = append(optional, "`"+string(step.Stage)+"`")
@@ -55,7 +59,7 @@ func TestGeneratedStages(t *testing.T) {
 		}
 	}
 	generatedtest.Part(t, "docs/*.md", "stages", generatedtest.Wrap("The stages are "+listed(names)+".\nEach needs a worker, but "+
-		listed(optional)+" only where a collection asks for it.\n"))
+		listed(optional)+" only where a collection asks for it. Programs of your own serve "+listed(programs)+" ([tasks.md](tasks.md)).\n"))
 }
 
 // listed is "a, b and c".
