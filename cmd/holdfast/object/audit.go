@@ -63,7 +63,7 @@ func acceptOlder(ctx context.Context, a *cli.App, r wire.AcceptanceRequest) erro
 	}
 	switch {
 	case errors.Is(err, registry.ErrSamePerson):
-		return exit.Fix(err, "another person must run `holdfast object accept-older --approve`, with their own token")
+		return exit.Fix(err, "they run `holdfast object accept-older --approve`")
 	case err != nil:
 		return err
 	case a.JSON:

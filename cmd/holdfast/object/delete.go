@@ -56,7 +56,7 @@ func deleteObject(ctx context.Context, a *cli.App, id string, d deletion) error 
 		done, err = c.AskDeletion(ctx, id, d.reason)
 	}
 	if errors.Is(err, registry.ErrSamePerson) {
-		return exit.Fix(err, fmt.Sprintf("another person must run `holdfast object delete %s --approve`, with their own token", id))
+		return exit.Fix(err, fmt.Sprintf("they run `holdfast object delete %s --approve`", id))
 	} else if err != nil {
 		return err
 	}

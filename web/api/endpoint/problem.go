@@ -41,7 +41,7 @@ func sentinels() []sentinel {
 		{registry.ErrJobsOpen, http.StatusConflict, wire.CodeConflict, "wait until they have settled"},
 		{registry.ErrEmptyQuery, http.StatusUnprocessableEntity, wire.CodeInvalid, "say which items to select"},
 		{registry.ErrSealed, http.StatusConflict, wire.CodeSealed, "prepare a new graph; its nodes may require items of this one"},
-		{registry.ErrSamePerson, http.StatusForbidden, wire.CodeForbidden, "another person must approve it, with a token that neither person made for the other"},
+		{registry.ErrSamePerson, http.StatusForbidden, wire.CodeForbidden, "their token must be one that neither person made for the other"},
 		{registry.ErrNotAsked, http.StatusConflict, wire.CodeConflict, "nothing was changed"},
 		{registry.ErrNoAcceptance, http.StatusConflict, wire.CodeConflict, "nothing was changed"},
 		{registry.ErrAsked, http.StatusConflict, wire.CodeConflict, "approve that request, or withdraw it first"},
