@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -21,7 +23,7 @@ import (
 )
 
 const (
-	rowsShown = 20  // failed rows on a page
+	rowsShown = 10  // failed rows on a page
 	rowsRead  = 500 // at once, when all of them are submitted
 )
 
@@ -54,8 +56,12 @@ func columns(t lang.Texts) []column {
 type cellForm struct {
 	column
 
-	Value  string
-	Faults []wire.Fault
+	ID      string // of its field, on the page
+	Why     string // the id of what says why the row failed
+	Value   string
+	AtFault bool // the row failed because of it, probably
+	Faults  []wire.Fault
+	First   bool // it is the first on the page that has faults
 }
 
 // rowForm is a failed row in the form.
@@ -77,6 +83,52 @@ func (r rowForm) NumFaults() int {
 		n += len(c.Faults)
 	}
 	return n
+}
+
+// Folded are its cells of which nothing is known to be wrong, in the order of the form. Open are the others.
+func (r rowForm) Folded() []cellForm {
+	return r.of(func(c cellForm) bool { return !c.AtFault && len(c.Faults) == 0 })
+}
+
+// Open are its cells that are probably to be corrected.
+func (r rowForm) Open() []cellForm {
+	return r.of(func(c cellForm) bool { return c.AtFault || len(c.Faults) > 0 })
+}
+
+func (r rowForm) of(wanted func(cellForm) bool) (cells []cellForm) {
+	for _, c := range r.Cells {
+		if wanted(c) {
+			cells = append(cells, c)
+		}
+	}
+	return cells
+}
+
+// blame marks the cells because of which the row failed: its error names their columns, or says what it
+// found in them. Otherwise it is the address.
+func (r *rowForm) blame() {
+	found := false
+	for i := range r.Cells {
+		c := &r.Cells[i]
+		quoted := slices.Contains([]string{"url", "digest", "ark"}, c.Name) && c.Value != "" && strings.Contains(r.Error, c.Value)
+		c.AtFault = quoted || strings.Contains(r.Error, "("+c.Field+")")
+		found = found || c.AtFault
+	}
+	for i := range r.Cells {
+		r.Cells[i].AtFault = r.Cells[i].AtFault || !found && r.Cells[i].Name == "url"
+	}
+}
+
+// placed is the place in the manifest with which the errors of refused rows begin.
+var placed = regexp.MustCompile(`^line \d+(, column \d+ \([^)]*\))?: `)
+
+// Wrong is its error without its place, which the form shows.
+func (r rowForm) Wrong() string { return placed.ReplaceAllString(r.Error, "") }
+
+// Field is the id of its first field with faults, or else of its first one.
+func (r rowForm) Field() string {
+	i := slices.IndexFunc(r.Cells, func(c cellForm) bool { return len(c.Faults) > 0 })
+	return r.Cells[max(i, 0)].ID
 }
 
 // cells returns the texts of the row in the order of a manifest of kind k.
@@ -167,6 +219,7 @@ func rowOf(job registry.WorkItem, k checkm.Kind, columns []column) rowForm {
 	for _, c := range columns {
 		r.Cells = append(r.Cells, cellForm{column: c, Value: cells[slices.Index(fields, c.Field)]})
 	}
+	r.blame()
 	return r
 }
 
@@ -190,8 +243,12 @@ func (p pages) openRows(r *http.Request) (rowsPage, checkm.Kind, error) {
 		return c, kind, nil
 	}
 	c.columns = columns(p.Texts(r))
-	for _, job := range jobs.Rows {
-		c.Rows = append(c.Rows, rowOf(job, kind, c.columns))
+	for i, job := range jobs.Rows {
+		row := rowOf(job, kind, c.columns)
+		for j := range row.Cells {
+			row.Cells[j].ID, row.Cells[j].Why = fmt.Sprintf("%s-%d", row.Cells[j].Name, i), fmt.Sprintf("why-%d", i)
+		}
+		c.Rows = append(c.Rows, row)
 		if job.CorrectedBy == "" {
 			c.Open++
 		}
@@ -394,6 +451,20 @@ func (c *rowsPage) note(report intake.Report, lines map[string]int) {
 		}
 	}
 	c.Others = c.Others[:min(len(c.Others), rowsShown)]
+	first := true
+	for i := range c.Rows {
+		row := &c.Rows[i]
+		again := row.NumFaults() > 0 // which are shown in place of why it had failed
+		for j := range row.Cells {
+			cell := &row.Cells[j]
+			if again {
+				cell.Why = ""
+			}
+			if first && len(cell.Faults) > 0 {
+				cell.First, first = true, false
+			}
+		}
+	}
 }
 
 // faultOf is a fault as pages show it.

@@ -108,6 +108,13 @@ func TestRows_Corrected(t *testing.T) {
 		}
 	}
 	lacks(text, "good.png")
+	// The field at fault is open, and says why; the others are folded.
+	open, folded, _ := strings.Cut(text[strings.Index(text, "<fieldset"):strings.Index(text, "</fieldset>")], "<details>")
+	wantAll(t, open, `id="url-0"`, `aria-describedby="why-0"`)
+	wantAll(t, folded, `id="title-0"`, `id="digest-0"`)
+	if strings.Count(open, `maxlength="8192"`) != 1 {
+		t.Errorf("more is open than the address:\n%s", open)
+	}
 	lacks(text, "rel=\"next\"")
 
 	// As they are, they are still wrong.
@@ -116,7 +123,7 @@ func TestRows_Corrected(t *testing.T) {
 	if w.Code != http.StatusConflict {
 		t.Fatalf("wrong rows: %d to %q", w.Code, w.Header().Get("Location"))
 	}
-	wantAll(t, w.Body.String(), "3 rows are still wrong", `aria-invalid="true"`, "url-0-wrong")
+	wantAll(t, w.Body.String(), "3 rows are still wrong", `aria-invalid="true"`, `aria-describedby="url-0-wrong" autofocus`, `<a href="#url-2">Line 8`)
 	lacks(w.Body.String(), "\ufffd")
 	if left, err := s.Store.StoredUploads(t.Context(), "ann", ""); err != nil || len(left.Rows) != 1 {
 		t.Errorf("%d uploads, want that of the first batch only: %v", len(left.Rows), err)
@@ -160,21 +167,21 @@ func TestRows_All(t *testing.T) {
 	first := s.Get(t, address, http.StatusOK)
 	next := html.UnescapeString(regexp.MustCompile(`href="([^"]+)" rel="next"`).FindStringSubmatch(first)[1])
 	second := s.Get(t, next, http.StatusOK)
-	wantAll(t, second, "ftp://old.example.org/21.png", `rel="prev"`, `rel="next"`)
+	wantAll(t, second, "ftp://old.example.org/11.png", `rel="prev"`, `rel="next"`)
 	form := rowsOf(second)
 	for i := range form["url"] {
 		form["url"][i] = "https://new.example.org/a"
 	}
 	w := s.Post(t, next, form)
-	if rows := manifestOf(t, s, submitted(t, s, w)); len(rows) != 20 || rows[0].Title != "Plate 21" {
+	if rows := manifestOf(t, s, submitted(t, s, w)); len(rows) != 10 || rows[0].Title != "Plate 11" {
 		t.Errorf("the second page submitted %+v", rows)
 	}
 	wantAll(t, s.Get(t, w.Header().Get("Location"), http.StatusOK), "Correct the next rows", address)
 
 	// All are then those that no deposit has.
 	second = s.Get(t, next, http.StatusOK)
-	wantAll(t, second, "Corrected by", "Plate 21")
-	if strings.Contains(second, `name="row"`) || strings.Contains(second, "Check and submit 20 rows") {
+	wantAll(t, second, "Corrected by", "Plate 11")
+	if strings.Contains(second, `name="row"`) || strings.Contains(second, "Check and submit 10 rows") {
 		t.Error("corrected rows are offered again")
 	}
 	form = rowsOf(s.Get(t, address, http.StatusOK))
@@ -183,11 +190,11 @@ func TestRows_All(t *testing.T) {
 	if w.Code != http.StatusConflict {
 		t.Fatalf("wrong rows: %d", w.Code)
 	}
-	wantAll(t, w.Body.String(), "25 rows are still wrong", `id="url-19-wrong"`, `Found: <span translate="no">ftp://old.example.org/41.png`)
+	wantAll(t, w.Body.String(), "35 rows are still wrong", `id="url-9-wrong"`, `Found: <span translate="no">ftp://old.example.org/30.png`)
 	form.Set("from", "ftp://old")
 	form.Set("to", "https://new")
 	rows := manifestOf(t, s, submitted(t, s, s.Post(t, address, form)))
-	if len(rows) != 25 || rows[24].URL != "https://new.example.org/45.png" || rows[24].Title != "Plate 45" {
+	if len(rows) != 35 || rows[34].URL != "https://new.example.org/45.png" || rows[34].Title != "Plate 45" {
 		t.Errorf("all of them: %d rows, the last %+v", len(rows), rows[len(rows)-1])
 	}
 }
