@@ -244,7 +244,7 @@ func TestBrowser_CorrectRows(t *testing.T) {
 	tab.Go("/deposits")
 	tab.AwaitText("Correct this first")
 	tab.Follow(".first .button.main")
-	tab.AwaitText("url-scheme")
+	tab.AwaitText("a URL of scheme")
 	tab.Follow("form.rows .send .main")
 	tab.AwaitText("1 row is still wrong")
 	tab.Type("#url-0", source+"/one")

@@ -119,10 +119,10 @@ func (r *rowForm) blame() {
 	}
 }
 
-// placed is the place in the manifest with which the errors of refused rows begin.
-var placed = regexp.MustCompile(`^line \d+(, column \d+ \([^)]*\))?: `)
+// placed is the place in the manifest with which the errors of refused rows begin, and the rule.
+var placed = regexp.MustCompile(`^line \d+(, column \d+ \([^)]*\))?: ([a-z-]+; )?`)
 
-// Wrong is its error without its place, which the form shows.
+// Wrong is its error without place and rule: the form shows the place, and the text says more than the rule.
 func (r rowForm) Wrong() string { return placed.ReplaceAllString(r.Error, "") }
 
 // Field is the id of its first field with faults, or else of its first one.
