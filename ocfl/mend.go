@@ -179,18 +179,20 @@ func (r *Root) put(ctx context.Context, key, copied string) error {
 
 // Confirm heals what is derived from a version's inventory, which Examine has found right: its
 // sidecar, and, unless a later version is committed, the inventory, the sidecar and the declaration
-// in the object's root. It reports whether it changed anything. The caller holds the object's lock.
-func (r *Root) Confirm(ctx context.Context, f Stored) (changed bool, err error) {
-	return r.confirm(ctx, f, false)
+// in the object's root. head is the newest version that the caller knows of: a later version is
+// committed even if its inventory is missing. It reports whether it changed anything. The caller holds
+// the object's lock.
+func (r *Root) Confirm(ctx context.Context, f Stored, head int) (changed bool, err error) {
+	return r.confirm(ctx, f, head, false)
 }
 
 // Confirmed reports whether Confirm would change nothing.
-func (r *Root) Confirmed(ctx context.Context, f Stored) (bool, error) {
-	wrong, err := r.confirm(ctx, f, true)
+func (r *Root) Confirmed(ctx context.Context, f Stored, head int) (bool, error) {
+	wrong, err := r.confirm(ctx, f, head, true)
 	return !wrong, err
 }
 
-func (r *Root) confirm(ctx context.Context, f Stored, look bool) (changed bool, err error) {
+func (r *Root) confirm(ctx context.Context, f Stored, head int, look bool) (changed bool, err error) {
 	base, err := r.ObjectKey(f.ID)
 	if err != nil {
 		return false, fmt.Errorf("confirm %q of %q: %w", f.Path, f.ID, err)
@@ -202,7 +204,7 @@ func (r *Root) confirm(ctx context.Context, f Stored, look bool) (changed bool, 
 	}
 	p := published{
 		root: r, base: base, version: folder, next: versionName(n+1, padding), algorithm: f.Algorithm, digest: strings.ToLower(f.Digest),
-		look: look,
+		look: look, older: n < head,
 	}
 	if changed, err = p.finish(ctx); err != nil {
 		return changed, fmt.Errorf("confirm %q of %q: %w", f.Path, f.ID, err)
@@ -236,11 +238,11 @@ func (p published) declare(ctx context.Context) (bool, error) {
 }
 
 // Foreign lists files in the object's folder that belong to no version: at most a hundred, by their
-// paths in the folder. known says which files beside the content are not foreign. f is the inventory of the newest committed version, which Examine has found
-// right; for an older version Foreign lists nothing. It skips the folder of a later version. It
-// includes files below logs and extensions that are not known; [Beside] recognizes them. The caller
-// holds the object's lock.
-func (r *Root) Foreign(ctx context.Context, f Stored, known func(path string) bool) (files []string, err error) {
+// paths in the folder. known says which files beside the content are not foreign. f is the inventory
+// of the newest committed version, which Examine has found right; for an older version Foreign lists
+// nothing. head is as for Confirm. It skips the folder of a later version. It includes files below logs
+// and extensions that are not known; [Beside] recognizes them. The caller holds the object's lock.
+func (r *Root) Foreign(ctx context.Context, f Stored, head int, known func(path string) bool) (files []string, err error) {
 	base, err := r.ObjectKey(f.ID)
 	if err != nil {
 		return nil, fmt.Errorf("look for foreign files of %q: %w", f.ID, err)
@@ -249,7 +251,7 @@ func (r *Root) Foreign(ctx context.Context, f Stored, known func(path string) bo
 	if !ok {
 		return nil, fmt.Errorf("look for foreign files of %q: %q is not the inventory of a version", f.ID, f.Path)
 	}
-	p := published{root: r, base: base, next: versionName(n+1, padding)}
+	p := published{root: r, base: base, next: versionName(n+1, padding), older: n < head}
 	if last, err := p.last(ctx); !last || err != nil {
 		return nil, err
 	}

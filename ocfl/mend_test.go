@@ -108,7 +108,7 @@ func mendAll(t *testing.T, goodStore, badStore storage.Store) {
 				t.Fatal(err)
 			}
 			for _, want := range []bool{true, false} {
-				if changed, err := bad.Confirm(t.Context(), inventory); changed != want || err != nil {
+				if changed, err := bad.Confirm(t.Context(), inventory, 0); changed != want || err != nil {
 					t.Errorf("confirm %s: changed %v, %v; want %v", name, changed, err, want)
 				}
 			}

@@ -282,7 +282,7 @@ func TestR02_ConfirmHealsRoot(t *testing.T) {
 	}
 	newest := newestInventory(t, two)
 	for _, want := range []bool{true, false} {
-		if changed, err := root.Confirm(t.Context(), newest); changed != want || err != nil {
+		if changed, err := root.Confirm(t.Context(), newest, 0); changed != want || err != nil {
 			t.Errorf("confirm = %v, %v, want %v", changed, err, want)
 		}
 	}
@@ -299,7 +299,7 @@ func TestR02_ConfirmHealsRoot(t *testing.T) {
 		if err := root.Store().Replace(t.Context(), base+damage, []byte("{")); err != nil {
 			t.Fatal(err)
 		}
-		if changed, err := root.Confirm(t.Context(), newest); !changed || err != nil {
+		if changed, err := root.Confirm(t.Context(), newest, 0); !changed || err != nil {
 			t.Errorf("confirm after damage of %s = %v, %v", damage, changed, err)
 		}
 		wantValid(t, root, one.ID)

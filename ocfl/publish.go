@@ -19,6 +19,7 @@ type published struct {
 	algorithm string
 	digest    string // of the version's inventory
 	look      bool   // write nothing, and report what would be changed
+	older     bool   // a later version is committed, whatever the storage shows
 }
 
 // inventoryKey returns the key whose existence makes the version exist.
@@ -140,6 +141,9 @@ func (p published) newest(ctx context.Context) (published, error) {
 
 // last reports whether no later version is committed.
 func (p published) last(ctx context.Context) (bool, error) {
+	if p.older {
+		return false, nil
+	}
 	_, err := p.root.store.Stat(ctx, p.base+"/"+p.next+"/"+inventoryName)
 	if errors.Is(err, storage.ErrNotFound) {
 		return true, nil

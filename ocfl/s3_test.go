@@ -50,7 +50,7 @@ func TestObjectsInABucket(t *testing.T) {
 	if err := store.Replace(t.Context(), base+"/inventory.json", []byte("torn")); err != nil {
 		t.Fatal(err)
 	}
-	if changed, err := root.Confirm(t.Context(), newestInventory(t, two)); !changed || err != nil {
+	if changed, err := root.Confirm(t.Context(), newestInventory(t, two), 0); !changed || err != nil {
 		t.Errorf("confirm = %t, %v, want a change", changed, err)
 	}
 	wantValid(t, root, one.ID)

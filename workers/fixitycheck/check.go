@@ -114,7 +114,9 @@ type check struct {
 // lock locks the object, and reports whether it is gone.
 func (c *check) lock(ctx context.Context) (gone bool, err error) {
 	if _, err = c.Registry.LockObject(ctx, c.item.Lease(), c.file.ObjectID); err == nil {
-		_, err = c.Registry.StoredFile(ctx, c.item.Lease())
+		var now registry.StoredFile
+		now, err = c.Registry.StoredFile(ctx, c.item.Lease())
+		c.file.Head = now.Head // which another job may have raised
 	}
 	if errors.Is(err, registry.ErrNotFound) {
 		return true, nil
@@ -196,7 +198,7 @@ func (c *check) checkDerived(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		fine, err := root.Confirmed(ctx, c.want)
+		fine, err := root.Confirmed(ctx, c.want, c.file.Head)
 		if err != nil {
 			return fmt.Errorf("check sidecar, root and declaration in storage %s: %w", f.Storage, err)
 		}
@@ -217,7 +219,7 @@ func (c *check) findForeign(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		foreign, err := root.Foreign(ctx, c.want, evidence.Known)
+		foreign, err := root.Foreign(ctx, c.want, c.file.Head, evidence.Known)
 		if err != nil {
 			return err
 		}
@@ -336,7 +338,7 @@ func (c *check) repairDerived(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		changed, err := root.Confirm(ctx, c.want)
+		changed, err := root.Confirm(ctx, c.want, c.file.Head)
 		if err != nil {
 			return fmt.Errorf("repair sidecar, root and declaration in storage %s: %w", f.Storage, err)
 		}
