@@ -55,7 +55,10 @@ func (s *Search) planCount(ctx context.Context, q registry.ItemQuery) (statement
 	if err != nil {
 		return "", nil, err
 	}
-	bits := work.AllBits
+	bits := 0
+	for _, p := range r.places {
+		bits |= decidingBits()[p]
+	}
 	if len(holds) == 0 {
 		bits &^= work.HeldBit
 	}
@@ -123,7 +126,11 @@ func (s *Search) counts(l *itemList, bits int, overlap bool) string {
 // placeOf is an SQL expression: the status of row i and, if that does not decide the state, its bits
 // and its stage. Otherwise these need not be read.
 func placeOf(bits int) string {
-	return "CASE WHEN i.status IN " + sqldb.Names(openStatuses()) + " THEN i.status || ' ' || (" + work.BitsSum(bits) + ") || ' ' || i.stage ELSE i.status END"
+	sum := "0"
+	if bits != 0 {
+		sum = work.BitsSum(bits)
+	}
+	return "CASE WHEN i.status IN " + sqldb.Names(openStatuses()) + " THEN i.status || ' ' || (" + sum + ") || ' ' || i.stage ELSE i.status END"
 }
 
 // openStatuses returns the statuses that do not decide a state alone.
