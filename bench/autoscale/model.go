@@ -31,7 +31,7 @@ type Options struct {
 	LargeCores, SmallCores float64
 }
 
-// Assumed times to start a worker: Fargate's provisioning and the pull of an image of 23 MiB; a pod
+// Assumed times to start a worker: Fargate's provisioning and the pull of an image of 25 MiB; a pod
 // on a node that is there. Holdfast itself is ready in 0.1 s.
 func startTimes(p Platform) (least, most float64) {
 	if p == Kubernetes {
