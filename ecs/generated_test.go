@@ -57,6 +57,7 @@ const (
 	readStorage      = "!Ref ReadStorage"
 	writeStorage     = "!Ref WriteStorage"
 	writeCheckpoints = "!Ref WriteCheckpoints"
+	keepEvents       = "!Ref KeepEvents"
 	restoreStorage   = "!Ref RestoreStorage"
 	protectTasks     = "!Ref ProtectTasks"
 	fetchSources     = "!If [HasSources, !Ref FetchSources, !Ref 'AWS::NoValue']"
@@ -84,8 +85,8 @@ var services = map[registry.Stage]service{
 }
 
 // registryPolicies are those of the Registry. It takes uploads, hands out objects and writes
-// checkpoints.
-var registryPolicies = []string{openStores, readStaging, writeStaging, readStorage, writeCheckpoints}
+// checkpoints and events.
+var registryPolicies = []string{openStores, readStaging, writeStaging, readStorage, writeCheckpoints, keepEvents}
 
 // elsewhere are the settings that no parameter sets, and why.
 var elsewhere = map[string]string{

@@ -60,6 +60,13 @@ func (r *record) happen(n int) {
 	}
 }
 
+// rehash makes the chain right again after an event was changed.
+func (r *record) rehash(from int) {
+	for i := from; i < len(r.events); i++ {
+		r.events[i].Hash = receipt.EventOf(r.events[i]).Hash(r.hash(int64(i)))
+	}
+}
+
 // version records a version whose receipt has all events since the one before.
 func (r *record) version(t testing.TB) int {
 	t.Helper()
@@ -130,7 +137,15 @@ func must(t testing.TB, err error) {
 // keep keeps events in a segment.
 func (r *record) keep(t testing.TB, o evidence.Object, first, last int64) {
 	t.Helper()
-	must(t, evidence.KeepEvents(t.Context(), r, r.key.SignEvents, o, r.hash(first-1), first, last))
+	must(t, evidence.KeepEvents(t.Context(), r, r.sign, first, last, o))
+}
+
+// sign is an evidence.Signer.
+func (r *record) sign(_ context.Context, id string, first, last int64) ([]byte, error) {
+	if last > r.last() {
+		return nil, registry.ErrNotFound
+	}
+	return r.key.SignEvents(receipt.EventsHeader{Object: id, Events: receipt.Span{First: first, Count: last - first + 1, Before: r.hash(first - 1), After: r.hash(last)}}), nil
 }
 
 func object() evidence.Object {
@@ -233,7 +248,7 @@ func TestKept_DiesAnywhere(t *testing.T) {
 	r.happen(3)
 	whole := object()
 	do := func(o evidence.Object) error {
-		return errors.Join(evidence.KeepReceipts(t.Context(), r, v, o), evidence.KeepEvents(t.Context(), r, r.key.SignEvents, o, r.hash(2), 3, 5))
+		return errors.Join(evidence.KeepReceipts(t.Context(), r, v, o), evidence.KeepEvents(t.Context(), r, r.sign, 3, 5, o))
 	}
 	must(t, do(whole))
 	want := contents(t, whole)
@@ -290,10 +305,24 @@ func TestKept_ChangedRecord(t *testing.T) {
 			t.Errorf("%s: %v, and there are %q", name, err, names(t, o))
 		}
 	}
-	r, o := newRecord(t), object()
-	r.happen(3)
-	if err := evidence.KeepEvents(t.Context(), r, r.key.SignEvents, o, receipt.Zero, 1, 4); !errors.Is(err, evidence.ErrChanged) || len(names(t, o)) > 0 {
-		t.Errorf("an event that is not there: %v, and there are %q", err, names(t, o))
+	for name, change := range map[string]func(*record){
+		"a changed event":     func(r *record) { r.events[1].Detail = "forged" },
+		"a changed hash":      func(r *record) { r.events[1].Hash = receipt.Zero },
+		"an event in between": func(r *record) { r.events = append(r.events[:1], r.events[2:]...) },
+		"a changed chain": func(r *record) {
+			r.events[2].Detail = "forged"
+			r.events[2].Hash = receipt.EventOf(r.events[2]).Hash(r.hash(2))
+		},
+	} {
+		r, o := newRecord(t), object()
+		r.happen(4)
+		head, err := r.sign(t.Context(), ark, 1, 3)
+		must(t, err)
+		change(r)
+		sign := func(context.Context, string, int64, int64) ([]byte, error) { return head, nil }
+		if err := evidence.KeepEvents(t.Context(), r, sign, 1, 3, o); !errors.Is(err, evidence.ErrChanged) || len(names(t, o)) > 0 {
+			t.Errorf("%s: %v, and there are %q", name, err, names(t, o))
+		}
 	}
 }
 
@@ -301,7 +330,12 @@ func TestKept_ChangedRecord(t *testing.T) {
 func put(t testing.TB, o evidence.Object, f evidence.File, text string) {
 	t.Helper()
 	must(t, o.Store.Delete(t.Context(), o.Key(f)))
-	_, err := storage.Put(t.Context(), o.Store, o.Key(f), []byte(text))
+	putAt(t, o, o.Key(f), text)
+}
+
+func putAt(t testing.TB, o evidence.Object, key, text string) {
+	t.Helper()
+	_, err := storage.Put(t.Context(), o.Store, key, []byte(text))
 	must(t, err)
 }
 

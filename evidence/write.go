@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -59,7 +60,7 @@ func WriteReceipt(ctx context.Context, w io.Writer, from Source, kept registry.D
 		}
 		more = len(files) == rowsAtOnce
 	}
-	end, err := writeEvents(ctx, out, from, kept.ObjectID, head.Events.Before, kept.FirstEvent, kept.LastEvent)
+	end, _, err := writeEvents(ctx, out, from, kept.ObjectID, head.Events.Before, kept.FirstEvent, kept.LastEvent)
 	if err != nil {
 		return err
 	}
@@ -72,25 +73,29 @@ func WriteReceipt(ctx context.Context, w io.Writer, from Source, kept registry.D
 	return nil
 }
 
-// writeEvents writes events of a chain, as far as they are there, and returns the hash of the last.
-func writeEvents(ctx context.Context, w io.Writer, from Events, objectID, hash string, first, last int64) (string, error) {
+// writeEvents writes events of a chain, as far as they are there. It returns the hash of the last, and
+// whether all have the hashes that the record says.
+func writeEvents(ctx context.Context, w io.Writer, from Events, objectID, hash string, first, last int64) (end string, whole bool, err error) {
+	whole = true
 	for after := first - 1; after < last; {
 		page, err := from.PremisEvents(ctx, objectID, registry.AfterSeq(after), rowsAtOnce)
 		if err != nil || len(page.Rows) == 0 {
-			return hash, err
+			return hash, false, err
 		}
 		for _, row := range page.Rows {
 			if row.Seq > last {
-				return hash, nil
+				return hash, whole && after == last, nil
 			}
 			e := receipt.EventOf(row)
 			if _, err := w.Write(e.Line(row.Hash)); err != nil {
-				return hash, err
+				return hash, false, err
 			}
+			whole = whole && e.Seq == after+1
 			after, hash = e.Seq, e.Hash(hash)
+			whole = whole && hash == row.Hash
 		}
 	}
-	return hash, nil
+	return hash, whole, nil
 }
 
 // KeepReceipts writes the receipts of all versions up to head into the evidence of the object, in
@@ -141,47 +146,46 @@ func keepReceipt(ctx context.Context, from Source, version int, in []Object) err
 	return nil
 }
 
-// Signer signs the head of a segment: receipt.Key.SignEvents.
-type Signer func(receipt.EventsHeader) []byte
+// Signer returns the head of a text of events first to last of an object's chain:
+// registry.EvidenceKeeping.SignEvents.
+type Signer func(ctx context.Context, objectID string, first, last int64) (head []byte, err error)
 
-// KeepEvents writes the events after the chain's event first-1, whose hash is before, up to last,
-// into a segment in one storage. It returns when that is durable. A repeat finds it there and changes
-// nothing. If the Registry lacks one of these events it writes nothing, and returns ErrChanged.
-func KeepEvents(ctx context.Context, from Events, sign Signer, in Object, before string, first, last int64) error {
-	// The head has the hash of the last event, which is known at the end.
-	after, err := writeEvents(ctx, io.Discard, from, in.ID, before, first, last)
-	if err != nil {
-		return err
+// KeepEvents writes events first to last of the object's chain into a segment in each of the storages.
+// It returns when they are durable. A repeat finds them there and changes nothing; so does a concurrent
+// call, because both write the same bytes. If the Registry's events are not those that the head sums
+// up, it writes nothing, and returns ErrChanged.
+func KeepEvents(ctx context.Context, from Events, sign Signer, first, last int64, in ...Object) error {
+	if len(in) == 0 {
+		return nil
 	}
-	head := sign(receipt.EventsHeader{Object: in.ID, Events: receipt.Span{First: first, Count: last - first + 1, Before: before, After: after}})
-	err = create(ctx, File{First: first, Last: last}, []Object{in}, func(w io.Writer) error {
-		out := bufio.NewWriterSize(w, 64<<10)
-		if _, err := out.Write(head); err != nil {
-			return err
-		}
-		count := counter{w: out}
-		end, err := writeEvents(ctx, &count, from, in.ID, before, first, last)
-		if err == nil && (end != after || count.writes != last-first+1) {
-			err = ErrChanged
-		}
-		return errors.Join(err, out.Flush())
-	})
+	err := keepEvents(ctx, from, sign, first, last, in)
 	if err != nil {
-		return fmt.Errorf("keep events %d to %d of %s beside its bytes: %w", first, last, in.ID, err)
+		return fmt.Errorf("keep events %d to %d of %s beside its bytes: %w", first, last, in[0].ID, err)
 	}
 	return nil
 }
 
-// counter counts writes.
-type counter struct {
-	w      io.Writer
-	writes int64
-}
-
-// Write implements io.Writer.
-func (c *counter) Write(p []byte) (int, error) {
-	c.writes++
-	return c.w.Write(p)
+func keepEvents(ctx context.Context, from Events, sign Signer, first, last int64, in []Object) error {
+	head, err := sign(ctx, in[0].ID, first, last)
+	if err != nil {
+		return err
+	}
+	line, _, _ := bytes.Cut(head, []byte("\n"))
+	h, err := receipt.ParseEventsHeader(append(bytes.Clone(line), '\n'))
+	if err != nil {
+		return fmt.Errorf("read the head: %w", err)
+	}
+	return create(ctx, File{First: first, Last: last}, in, func(w io.Writer) error {
+		out := bufio.NewWriterSize(w, 64<<10)
+		if _, err := out.Write(head); err != nil {
+			return err
+		}
+		end, whole, err := writeEvents(ctx, out, from, in[0].ID, h.Events.Before, first, last)
+		if err == nil && (!whole || end != h.Events.After) {
+			err = ErrChanged
+		}
+		return errors.Join(err, out.Flush())
+	})
 }
 
 // create creates a file with the same content in the evidence of each of the objects. Where it is

@@ -42,6 +42,61 @@ type Evidencing interface {
 	PremisEvents(ctx context.Context, objectID, after string, limit int) (Page[Premis], error)
 }
 
+// EvidenceKeeping is what the Registry's own processes call to write events between two versions
+// beside the bytes of their object, in each storage that has it. Receipts hold all other events.
+type EvidenceKeeping interface {
+	// WaitingEvidence lists objects with events that some storage lacks and whose time has come: the
+	// oldest waited long enough, many wait, or one of them is no routine. It leaves out objects that
+	// are being deleted.
+	WaitingEvidence(ctx context.Context, q WaitingQuery) (Page[WaitingEvidence], error)
+	// EvidencePlaces returns the number of the last event of an object's chain, and how far the chain
+	// lies in each storage that has the object, by storage.
+	EvidencePlaces(ctx context.Context, objectID string) (last int64, places []EvidencePlace, err error)
+	// SignEvents returns the head of a text of events first to last of an object, which says what
+	// the record says of them, signed if the Registry has a receipt key. ErrNotFound: the record lacks
+	// one at an end.
+	SignEvents(ctx context.Context, objectID string, first, last int64) (head []byte, err error)
+	// BeginEvidence notes that events of an object are about to be written into storages. A repeat
+	// changes nothing. *GoneError: it is deleted or being deleted.
+	BeginEvidence(ctx context.Context, objectID string, storages []string) error
+	// KeptEvidence notes up to which event an object's chain lies in storages, whose beginning was
+	// noted. The object waits no longer if all storages in k.Among have all its events. A late
+	// call never lowers the number. *GoneError as for BeginEvidence.
+	KeptEvidence(ctx context.Context, k KeptEvidence) error
+	// BegunEvidence lists the storages in which events of an object were begun to be written.
+	BegunEvidence(ctx context.Context, objectID string) (storages []string, err error)
+	// ForgetEvidence removes what is noted of a deleted object.
+	ForgetEvidence(ctx context.Context, objectID string) error
+}
+
+// WaitingQuery asks for objects with events to be written.
+type WaitingQuery struct {
+	Within time.Duration // how long routine events may wait
+	After  string        // Next of the page before
+	Limit  int
+}
+
+// WaitingEvidence is an object with events to be written.
+type WaitingEvidence struct {
+	ObjectID string
+	Deleted  bool // nothing of it may be left in any storage
+}
+
+// EvidencePlace says how far an object's chain lies in one storage, in receipts and other files.
+type EvidencePlace struct {
+	Storage  string `json:"storage"`
+	Seq      int64  `json:"seq"`      // number of the last event; 0: none
+	Segments int    `json:"segments"` // files of events beside the receipts
+	Begun    bool   `json:"begun"`    // see BeginEvidence
+}
+
+// KeptEvidence says how far an object's chain lies in storages by now.
+type KeptEvidence struct {
+	ObjectID string
+	Places   []EvidencePlace // those that have changed
+	Among    []string        // storages that shall have all events
+}
+
 // Attesting looks up what PREMIS documents and those who verify receipts need.
 type Attesting interface {
 	// FileHistory lists the files of all recorded versions by path and version, after a row. Each

@@ -120,9 +120,10 @@ type Config struct {
 	UnpackMemory  Bytes  `envconfig:"UNPACK_MEMORY" for:"up worker" want:"a number of bytes from 65536 on, such as 320MiB" desc:"Memory that decompressing all containers may take in one process (docs/security.md#the-gate)."`
 	JudgeMemory   Bytes  `envconfig:"JUDGE_MEMORY" for:"registry up" want:"a number of bytes from 65536 on, such as 320MiB" desc:"Memory that judging large uploads may take in all (docs/security.md#the-gate)."`
 
-	FixityDays  Days    `envconfig:"FIXITY_DAYS" subject:"Fixity checks and restores" for:"registry up" want:"a number of days from 0 on, such as 90; 0 turns the schedule off" desc:"Days after which every stored file is read again in every storage. The same for all Registries. 0 checks only on request."`
-	FixityBytes Bytes   `envconfig:"FIXITY_BYTES_PER_SECOND" for:"up fixity" want:"a number of bytes from 65536 on, such as 50MiB" desc:"The most bytes per second that the checks of a process read."`
-	RestoreDays Lasting `envconfig:"RESTORE_DAYS" for:"up restore" want:"a number of days above 0, such as 7" desc:"Days for which a restored version can be fetched."`
+	FixityDays     Days    `envconfig:"FIXITY_DAYS" subject:"Fixity checks and restores" for:"registry up" want:"a number of days from 0 on, such as 90; 0 turns the schedule off" desc:"Days after which every stored file is read again in every storage. The same for all Registries. 0 checks only on request."`
+	FixityBytes    Bytes   `envconfig:"FIXITY_BYTES_PER_SECOND" for:"up fixity" want:"a number of bytes from 65536 on, such as 50MiB" desc:"The most bytes per second that the checks of a process read."`
+	EvidenceWithin Span    `envconfig:"EVIDENCE_WITHIN" for:"registry up" want:"a duration from 0 on, such as 720h; 0 lets nothing wait" desc:"How long events of successful fixity checks may wait before they are written beside the bytes of their object (docs/evidence.md). 100 of one object wait no longer, and neither does any other event."`
+	RestoreDays    Lasting `envconfig:"RESTORE_DAYS" for:"up restore" want:"a number of days above 0, such as 7" desc:"Days for which a restored version can be fetched."`
 
 	NAAN         string `envconfig:"NAAN" subject:"Identifiers" for:"registry up worker" want:"a name assigning authority number, such as 99999" desc:"The authority number of new ARKs. The default is for tests. The same for the Registry and its workers."`
 	NOIDTemplate string `envconfig:"NOID_TEMPLATE" for:"up worker" want:"a NOID template that draws at random, such as fk4{.reeeeeeeek}" desc:"The template of new ARKs."`
@@ -168,6 +169,7 @@ const (
 	upUnestimated       = 90
 	defaultFixityDays   = 90
 	defaultFixityBytes  = 50 << 20
+	defaultEvidence     = Span(30 * 24 * time.Hour)
 	defaultUploadDays   = 7
 	defaultRestoreDays  = 7
 	defaultDigest       = 6 * time.Hour
@@ -199,7 +201,7 @@ func Default() Config {
 		StagingFull: defaultFull, StagingFullUnestimated: defaultUnestimated,
 		UnpackEntries: unpack.DefaultEntries, UnpackBytes: unpack.DefaultBytes, UnpackRatio: unpack.DefaultRatio,
 		UnpackWindow: unpack.DefaultWindow, JudgeMemory: gate.DefaultMemory, UnpackMemory: gate.DefaultMemory,
-		FixityDays: defaultFixityDays, FixityBytes: defaultFixityBytes, UploadDays: defaultUploadDays, RestoreDays: defaultRestoreDays,
+		FixityDays: defaultFixityDays, FixityBytes: defaultFixityBytes, EvidenceWithin: defaultEvidence, UploadDays: defaultUploadDays, RestoreDays: defaultRestoreDays,
 		BackupEvery: Duration(24 * time.Hour), BackupKeep: backup.DefaultKeep(),
 		MailDigest: Rhythm{Every: 24 * time.Hour, Offset: defaultDigest}, MailTokenDaily: defaultTokenDaily,
 		NAAN: defaultNAAN, NOIDTemplate: defaultNOIDTemplate,

@@ -31,7 +31,7 @@ func Registry(ctx context.Context, o RegistryOptions) (*Node, error) {
 		var listener net.Listener
 		d := &registryServer{
 			template: o.Template,
-			prefix:   o.TopicPrefix, lease: o.longestLease(), recheck: o.FixityEvery, uploads: o.UploadKeep, limits: o.Uploads, mails: o.Mail.Limits, digest: o.Mail.Digest, unpack: o.Unpack, tempDir: o.TempDir, gate: o.gate(), keys: o.Sources.Keys,
+			prefix:   o.TopicPrefix, lease: o.longestLease(), recheck: o.FixityEvery, within: o.EvidenceWithin, uploads: o.UploadKeep, limits: o.Uploads, mails: o.Mail.Limits, digest: o.Mail.Digest, unpack: o.Unpack, tempDir: o.TempDir, gate: o.gate(), keys: o.Sources.Keys,
 			guard: source.Guard{Allow: o.Sources.Allow}, web: o.Web,
 		}
 		needs := []need{n.listening(&listener, func(ctx context.Context) (net.Listener, error) { return n.listenWeb(ctx, o.Web) }), {

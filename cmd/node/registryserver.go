@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast/holdfast/periodic"
 	"github.com/holdfast/holdfast/periodic/fixityschedule"
 	"github.com/holdfast/holdfast/periodic/forward"
+	"github.com/holdfast/holdfast/periodic/keepevidence"
 	"github.com/holdfast/holdfast/periodic/relay"
 	"github.com/holdfast/holdfast/periodic/schedule"
 	"github.com/holdfast/holdfast/periodic/staging"
@@ -51,6 +52,7 @@ type registryServer struct {
 	template noid.Template          // of new names
 	prefix   string                 // of topics
 	lease    time.Duration          // the longest lease of workers
+	within   time.Duration          // how long routine events may wait before they are written into the storages
 	recheck  time.Duration          // the longest time between two checks of a stored file; 0: no schedule
 	digest   registry.DigestRequest // of what waits for operators; without addressees no digest is sent
 	limits   upload.Limits
@@ -161,6 +163,10 @@ func (n *Node) runRegistry(ctx context.Context, d *registryServer, l net.Listene
 		Do: d.makeCheckpoints, Every: checkpointEvery, Log: n.Log,
 		Fails: "writing a checkpoint failed; holdfast object audit --all has the details", Works: "writing checkpoints works again",
 	}.Run)
+	n.run(periodic.Job{
+		Do: d.keepEvidence, Every: evidenceEvery, Log: n.Log,
+		Fails: "writing events beside the bytes of their objects failed; will retry", Works: "writing events beside the bytes of their objects works again",
+	}.Run)
 	n.runBackups(d.backups, d.source)
 	n.run((&staging.Sweeper{Registry: d.registry, Staging: d.staging, Log: n.Log}).Run)
 	n.serve(l, handler)
@@ -174,6 +180,9 @@ const tokenUsesEvery = time.Minute
 // checkpointEvery is the interval of checks whether the day's checkpoint is due.
 const checkpointEvery = 10 * time.Minute
 
+// evidenceEvery is the interval at which events that wait are looked for.
+const evidenceEvery = 10 * time.Second
+
 // digestEvery is the interval of checks whether a digest is due.
 const digestEvery = 30 * time.Second
 
@@ -186,6 +195,16 @@ func (d *registryServer) makeCheckpoints(ctx context.Context) error {
 		return err
 	}
 	return (&checkpoint.Checkpointer{Registry: d.registry, Objects: d.objects}).Make(ctx)
+}
+
+// keepEvidence writes events that wait beside the bytes of their objects. After a restore from a backup
+// it waits as makeCheckpoints does: the storages may have other events of the same numbers.
+func (d *registryServer) keepEvidence(ctx context.Context) error {
+	held, err := d.registry.RestoredHeld(ctx)
+	if err != nil || held {
+		return err
+	}
+	return (&keepevidence.Keeper{Registry: d.registry, Objects: d.objects, Within: d.within}).Make(ctx)
 }
 
 func (d *registryServer) makeDigest(ctx context.Context, log *slog.Logger) error {

@@ -81,7 +81,7 @@ func (n *Node) up(ctx context.Context, o UpOptions) error {
 		}
 	}
 	server := &registryServer{
-		template: o.Template, prefix: o.TopicPrefix, lease: o.longestLease(), recheck: o.FixityEvery, uploads: o.UploadKeep, limits: o.Uploads, mails: o.Mail.Limits, digest: o.Mail.Digest, unpack: o.Unpack, tempDir: o.TempDir, gate: o.gate(), keys: o.Sources.Keys,
+		template: o.Template, prefix: o.TopicPrefix, lease: o.longestLease(), recheck: o.FixityEvery, within: o.EvidenceWithin, uploads: o.UploadKeep, limits: o.Uploads, mails: o.Mail.Limits, digest: o.Mail.Digest, unpack: o.Unpack, tempDir: o.TempDir, gate: o.gate(), keys: o.Sources.Keys,
 		guard: source.Guard{Allow: o.Sources.Allow}, web: o.Web, backups: o.Backups,
 	}
 	if server.topics, err = n.topics(ctx, o.NSQ); err != nil {

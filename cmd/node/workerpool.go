@@ -56,6 +56,7 @@ type Work struct {
 	Siegfried                           siegfried.Options // without URL formats are known by media type only
 	TopicPrefix                         string
 	FixityEvery                         time.Duration // the longest time between two checks of a stored file; 0: no schedule
+	EvidenceWithin                      time.Duration // how long routine events may wait before they are written into the storages
 	FixityBytes                         int64         // bytes a second that checks of this process read; 0: no limit
 	UploadKeep                          time.Duration // how long the Registry keeps unfinished uploads; 0: 7 days
 	RestoreKeep                         time.Duration // how long a restored tar can be fetched; 0: a week

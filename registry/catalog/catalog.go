@@ -10,6 +10,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"sync/atomic"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/receipt"
@@ -22,6 +23,7 @@ type Catalog struct {
 	db         *sqldb.DB
 	work       *work.Engine
 	receiptKey *receipt.Key // nil: no receipts are signed
+	keyNoted   atomic.Bool  // the key is listed as used
 }
 
 // New returns the inventory of what the engine's items store. Without a key it signs no receipts.

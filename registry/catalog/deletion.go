@@ -358,7 +358,7 @@ func (s *Catalog) RecordDeletion(ctx context.Context, l registry.Lease, objectID
 		if err != nil {
 			return err
 		}
-		if _, err := t.writePremis(subject{it, objectID, 0, deleteEvents}, events...); err != nil { // version 0: all versions
+		if err := t.writeBetween(subject{it, objectID, 0, deleteEvents}, events...); err != nil { // version 0: all versions
 			return err
 		}
 		return t.Event(l.ItemID, l.N, eventDeleted, "worker", map[string]any{"object_id": objectID, "version": d.Last.Version})

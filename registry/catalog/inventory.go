@@ -240,7 +240,7 @@ func (s *Catalog) RecordVersion(ctx context.Context, l registry.Lease, v registr
 		if err := t.noteInventory(v); err != nil {
 			return err
 		}
-		end, err := t.writePremis(subject{it, v.ObjectID, v.Version, recordEvents}, v.Events...)
+		end, _, err := t.writePremis(subject{it, v.ObjectID, v.Version, recordEvents}, v.Events...)
 		if err != nil {
 			return err
 		}

@@ -92,6 +92,9 @@ type subject struct {
 // software is how the agent of an event begins: this software, followed by its version.
 const software = "Holdfast"
 
+// fixityCheck is the kind of events about files that were read again.
+const fixityCheck = "fixity check"
+
 // Kinds of events whose agent is another program, the one that examined the files.
 const (
 	virusCheck           = "virus check"
@@ -101,10 +104,10 @@ const (
 // Kinds of events that each step may record: labels of id.loc.gov, as in package premis.
 var (
 	recordEvents = []string{
-		"identifier assignment", "message digest calculation", "fixity check", "validation", "metadata extraction", virusCheck,
+		"identifier assignment", "message digest calculation", fixityCheck, "validation", "metadata extraction", virusCheck,
 		formatIdentification, "ingestion", "replication", "filename change", registry.PolicyAssignment,
 	}
-	fixityEvents  = []string{"fixity check", "replication"}
+	fixityEvents  = []string{fixityCheck, "replication"}
 	restoreEvents = []string{"dissemination"}
 	deleteEvents  = []string{"deletion"}
 )

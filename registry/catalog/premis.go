@@ -26,13 +26,13 @@ type chainEnd struct {
 // writePremis adds PREMIS events to an object's chain, each with the hash of the one before. It
 // skips events that are recorded already. Workers choose the ids. If an id belongs to another
 // event, of any object, the event gets an id made from its content, so that nobody can block it. It
-// returns the end of the chain.
-func (t *tx) writePremis(of subject, events ...registry.Premis) (end chainEnd, err error) {
+// returns the end of the chain, and how many events are new.
+func (t *tx) writePremis(of subject, events ...registry.Premis) (end chainEnd, added int, err error) {
 	if err := of.check(events); err != nil {
-		return end, err
+		return end, 0, err
 	}
 	if end, err = t.chainEnd(of.object); err != nil || len(events) == 0 {
-		return end, err
+		return end, 0, err
 	}
 	events = slices.Clone(events)
 	ids := make([]string, 0, 2*len(events))
@@ -45,7 +45,7 @@ func (t *tx) writePremis(of subject, events ...registry.Premis) (end chainEnd, e
 	}
 	recorded, err := t.premisByID(ids)
 	if err != nil {
-		return end, err
+		return end, 0, err
 	}
 	var rows [][]any
 	for _, e := range events {
@@ -64,9 +64,9 @@ func (t *tx) writePremis(of subject, events ...registry.Premis) (end chainEnd, e
 		rows = append(rows, []any{e.ID, e.ObjectID, e.Version, e.ItemID, e.Type, sqldb.Micros(e.At), e.Agent, e.Outcome, e.Detail, e.Seq, e.Hash})
 	}
 	if err := t.InsertRows(insertPremis, rows); err != nil {
-		return end, fmt.Errorf("write preservation events of %s: %w", of.object, err)
+		return end, 0, fmt.Errorf("write preservation events of %s: %w", of.object, err)
 	}
-	return end, nil
+	return end, len(rows), nil
 }
 
 // insertPremis writes preservation events.

@@ -115,7 +115,7 @@ func (s *Catalog) RecordRestoration(ctx context.Context, l registry.Lease, r reg
 			return err
 		}
 		about := subject{it, out.ObjectID, out.Version, restoreEvents}
-		if _, err := t.writePremis(about, r.Events...); err != nil {
+		if err := t.writeBetween(about, r.Events...); err != nil {
 			return err
 		}
 		if out, err = t.restoration(it.ID); err != nil {

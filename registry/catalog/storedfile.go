@@ -118,7 +118,7 @@ func (s *Catalog) RecordCheck(ctx context.Context, l registry.Lease, r registry.
 		if err != nil {
 			return err
 		}
-		if _, err := t.writePremis(subject{it, f.ObjectID, f.Version, fixityEvents}, r.Events...); err != nil {
+		if err := t.writeBetween(subject{it, f.ObjectID, f.Version, fixityEvents}, r.Events...); err != nil {
 			return err
 		}
 		if !r.Right() {

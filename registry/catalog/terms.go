@@ -84,7 +84,7 @@ func (s *Catalog) SetTerms(ctx context.Context, objectID string, terms registry.
 		if err := t.Do(`UPDATE object SET terms = $2 WHERE id = $1`, objectID, text); err != nil {
 			return err
 		}
-		_, err = t.writePremis(subject{object: objectID, kinds: []string{registry.PolicyAssignment}}, registry.Premis{
+		err = t.writeBetween(subject{object: objectID, kinds: []string{registry.PolicyAssignment}}, registry.Premis{
 			ID: sqldb.NewID(), ObjectID: objectID, Type: registry.PolicyAssignment, At: sqldb.FromMicros(t.Now), Agent: software, Outcome: "success",
 			Detail: terms.Detail(actor, reason),
 		})

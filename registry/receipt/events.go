@@ -52,7 +52,8 @@ func (k *Key) SignEvents(h EventsHeader) []byte {
 	return Head(string(w.b), signature)
 }
 
-func parseEventsHeader(text []byte) (h EventsHeader, err error) {
+// ParseEventsHeader decodes a signed line. It does not verify the signature.
+func ParseEventsHeader(text []byte) (h EventsHeader, err error) {
 	if !bytes.HasPrefix(text, []byte(EventsMagic)) {
 		return h, fmt.Errorf("these are no events: a text of events begins with %q", EventsMagic)
 	}
@@ -95,7 +96,7 @@ func parseEventsHeader(text []byte) (h EventsHeader, err error) {
 func VerifyEvents(r io.Reader, o Options) (*Result, error) {
 	v := newVerifier(r, o)
 	v.parse = func(text []byte) (Header, error) {
-		h, err := parseEventsHeader(text)
+		h, err := ParseEventsHeader(text)
 		var none Manifest
 		return Header{Object: h.Object, Events: h.Events, Manifest: none.Digest(), Key: h.Key, PublicKey: h.PublicKey}, err
 	}
