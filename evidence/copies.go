@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -13,8 +14,11 @@ import (
 // Copy is the evidence of an object in one of its storages, compared with the other ones.
 type Copy struct {
 	Object
-	Faults  []Fault // of its files, each read alone; the first hundred
-	Missing []File  // what another copy has and this one lacks; receipts by version, then segments
+	Faults []Fault // of its files, each read alone; the first hundred
+	// Missing are files that another copy has: receipts that this one lacks, and segments of whose
+	// events it lacks some, because the same events may lie in other segments here.
+	Missing []File
+	spans   []receipt.Span // of its files that are right
 }
 
 // Copies is the evidence of an object in several storages: each file from the first that has it
@@ -50,7 +54,7 @@ func Compare(ctx context.Context, id string, keys []receipt.PublicKey, in ...Obj
 	for _, f := range slices.SortedFunc(maps.Keys(out.from), compare) {
 		out.Files.add(f)
 		for i := range in {
-			if !has[i][f] {
+			if !has[i][f] && (f.Version > 0 || !out.Copies[i].holds(f)) {
 				out.Copies[i].Missing = append(out.Copies[i].Missing, f)
 			}
 		}
@@ -62,7 +66,8 @@ func Compare(ctx context.Context, id string, keys []receipt.PublicKey, in ...Obj
 func (c *Copies) judge(ctx context.Context, i int, f File, keys []receipt.PublicKey) error {
 	var alone Files
 	alone.add(f)
-	report, err := read(ctx, c.ID, alone, c.Copies[i].open, Reader{Keys: keys})
+	var span receipt.Span
+	report, err := read(ctx, c.ID, alone, c.Copies[i].open, Reader{Keys: keys, span: func(s receipt.Span) { span = s }})
 	if err != nil {
 		return err
 	}
@@ -76,10 +81,25 @@ func (c *Copies) judge(ctx context.Context, i int, f File, keys []receipt.Public
 			c.Copies[i].Faults = append(c.Copies[i].Faults, fault)
 		}
 	}
+	if right {
+		c.Copies[i].spans = append(c.Copies[i].spans, span)
+	}
 	if _, chosen := c.from[f]; !chosen || right && c.wrong[f] {
 		c.from[f], c.wrong[f] = c.Copies[i].Object, !right
 	}
 	return nil
+}
+
+// holds reports whether a copy's files that are right have all events of a segment.
+func (c *Copy) holds(f File) bool {
+	slices.SortFunc(c.spans, func(a, b receipt.Span) int { return cmp.Compare(a.First, b.First) })
+	next := f.First
+	for _, s := range c.spans {
+		if s.First <= next {
+			next = max(next, s.Last()+1)
+		}
+	}
+	return next > f.Last
 }
 
 // Right reports whether some copy has a version's receipt right.

@@ -32,7 +32,7 @@ func TestCompare(t *testing.T) {
 	for _, c := range copies.Copies {
 		got += fmt.Sprint(len(c.Faults) > 0, c.Missing, " ")
 	}
-	if want := "true [events-0000000007-0000000007.jsonl] false [events-0000000003-0000000004.jsonl] "; got != want || !copies.Right(1) || !copies.Right(2) || copies.Right(3) {
+	if want := "true [events-0000000007-0000000007.jsonl] false [] "; got != want || !copies.Right(1) || !copies.Right(2) || copies.Right(3) {
 		t.Errorf("verdicts %s, want %s; %v", got, want, copies)
 	}
 	var seen []int64
@@ -51,6 +51,18 @@ func TestCompare(t *testing.T) {
 	must(t, err)
 	if diff := cmp.Diff([]int64{1, 2, 3, 4, 5, 6, 7}, seen); diff != "" || !report.Valid() || files[1] != 1201 || files[2] != 1202 {
 		t.Errorf("events (-want +got):\n%s\n%v %+v", diff, files, report)
+	}
+	r.keep(t, second, 3, 7) // other segments of the same events
+	copies, err = evidence.Compare(t.Context(), ark, r.trusted(), first, second)
+	must(t, err)
+	if got := fmt.Sprint(copies.Copies[0].Missing, copies.Copies[1].Missing); got != "[events-0000000003-0000000007.jsonl events-0000000007-0000000007.jsonl] []" {
+		t.Errorf("missing %s", got)
+	}
+	r.keep(t, first, 5, 7)
+	copies, err = evidence.Compare(t.Context(), ark, r.trusted(), first, second)
+	must(t, err)
+	if got := fmt.Sprint(copies.Copies[0].Missing, copies.Copies[1].Missing); got != "[] []" {
+		t.Errorf("missing %s, though both have all events", got)
 	}
 	lone, err := evidence.Compare(t.Context(), ark, r.trusted(), first)
 	must(t, err)

@@ -31,6 +31,8 @@ type Reader struct {
 	File func(version int, f receipt.File) error
 	// Event is called for every event of the chain once, in its order, with its hash.
 	Event func(e receipt.Event, hash string) error
+
+	span func(receipt.Span) // is called with the place of each file in the chain; nil: none
 }
 
 // Report is what Read found.
@@ -178,6 +180,9 @@ func (r *reading) next(to int64) (best File, found bool) {
 // join compares a file's place in the chain with the chain as read so far. After a gap, or another
 // chain, it goes on from what the file says.
 func (r *reading) join(f File, s receipt.Span) {
+	if r.span != nil {
+		r.span(s)
+	}
 	switch before := s.First - 1; {
 	case before > r.Last:
 		r.Missing += before - r.Last

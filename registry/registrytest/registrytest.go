@@ -48,6 +48,7 @@ type Store interface {
 	// Of objects.
 	registry.Catalog
 	registry.Attesting
+	registry.EvidenceKeeping
 	registry.Deciding
 	registry.Requesting
 	registry.Rechecking

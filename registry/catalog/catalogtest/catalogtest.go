@@ -15,6 +15,7 @@ func Topics() []registrytest.Topic {
 		registrytest.NewTopic("object_item", objectItemTests()),
 		registrytest.NewTopic("deletion", deletionTests()),
 		registrytest.NewTopic("fixity", fixityTests()),
+		registrytest.NewTopic("evidence", evidenceTests()),
 		registrytest.NewTopic("restore", restoreTests()),
 		registrytest.NewTopic("orphan", orphanTests()),
 		registrytest.NewTopic("terms", termsTests()),
