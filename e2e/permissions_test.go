@@ -95,6 +95,21 @@ func TestRoles_Permissions(t *testing.T) {
 	damage(t, contentNamed(t, filepath.Join(server.Folder, "storage"), "uploaded.txt"))
 	f.must(0, "object", "fixity", ark, "--reason", "the disk sounds odd")
 	f.until("the file is mended", func() bool { return f.run("object", "verify", ark).code == 0 })
+	f.until("the damage and the mend are told beside the bytes", func() bool {
+		for _, bucket := range []string{server.Folder, filepath.Join(filepath.Dir(server.Folder), secondBucket)} {
+			segments := 0
+			err := filepath.WalkDir(filepath.Join(bucket, "storage"), func(path string, _ fs.DirEntry, err error) error {
+				if strings.HasPrefix(filepath.Base(path), "events-") && strings.Contains(path, "/extensions/holdfast-evidence/") {
+					segments++
+				}
+				return err
+			})
+			if err != nil || segments == 0 {
+				return false
+			}
+		}
+		return true
+	})
 	f.must(0, "object", "restore", ark, "--out", filepath.Join(t.TempDir(), "restored.tar"))
 
 	// What failed is deleted by an act on all that match. It is cleaned up minutes later.
