@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/holdfast/holdfast/registry"
@@ -26,13 +27,22 @@ const (
 // JudgeEvents compares a segment with the Registry's chain. It reads all of it. A right one proves that
 // the Registry has exactly its events, because a hash of the chain stands for all events before it.
 func (o Object) JudgeEvents(ctx context.Context, from Events, f File) (Condition, error) {
+	return o.judgeEvents(ctx, from, f, nil)
+}
+
+// judgeEvents is JudgeEvents that reads the file through something; nil: nothing.
+func (o Object) judgeEvents(ctx context.Context, from Events, f File, through func(io.Reader) io.Reader) (Condition, error) {
 	in, err := o.open(ctx, f)
 	if errors.Is(err, storage.ErrNotFound) {
 		return Gone, nil
 	} else if err != nil {
 		return 0, fmt.Errorf("read evidence: %w", err)
 	}
-	result, err := receipt.VerifyEvents(in, receipt.Options{})
+	var text io.Reader = in
+	if through != nil {
+		text = through(in)
+	}
+	result, err := receipt.VerifyEvents(text, receipt.Options{})
 	err = errors.Join(err, in.Close())
 	if err != nil {
 		return 0, fmt.Errorf("read evidence %s of %s: %w", f, o.ID, err)

@@ -147,7 +147,7 @@ func keepReceipt(ctx context.Context, from Source, version int, in []Object) err
 }
 
 // Signer returns the head of a text of events first to last of an object's chain:
-// registry.EvidenceKeeping.SignEvents.
+// registry.EventsSigning.SignEvents.
 type Signer func(ctx context.Context, objectID string, first, last int64) (head []byte, err error)
 
 // KeepEvents writes events first to last of the object's chain into a segment in each of the storages.

@@ -42,13 +42,8 @@ type Evidencing interface {
 	PremisEvents(ctx context.Context, objectID, after string, limit int) (Page[Premis], error)
 }
 
-// EvidenceKeeping is what the Registry's own processes call to write events between two versions
-// beside the bytes of their object, in each storage that has it. Receipts hold all other events.
-type EvidenceKeeping interface {
-	// WaitingEvidence lists objects with events that some storage lacks and whose time has come: the
-	// oldest waited long enough, many wait, or one of them is no routine. It leaves out objects that
-	// are being deleted.
-	WaitingEvidence(ctx context.Context, q WaitingQuery) (Page[WaitingEvidence], error)
+// EventsSigning tells how far an object's events lie beside its bytes, and signs what is written there.
+type EventsSigning interface {
 	// EvidencePlaces returns the number of the last event of an object's chain, and how far the chain
 	// lies in each storage that has the object, by storage.
 	EvidencePlaces(ctx context.Context, objectID string) (last int64, places []EvidencePlace, err error)
@@ -56,6 +51,15 @@ type EvidenceKeeping interface {
 	// the record says of them, signed if the Registry has a receipt key. ErrNotFound: the record lacks
 	// one at an end.
 	SignEvents(ctx context.Context, objectID string, first, last int64) (head []byte, err error)
+}
+
+// EvidenceKeeping is what the Registry's own processes call to write events between two versions
+// beside the bytes of their object, in each storage that has it. Receipts hold all other events.
+type EvidenceKeeping interface {
+	// WaitingEvidence lists objects with events that some storage lacks and whose time has come: the
+	// oldest waited long enough, many wait, or one of them is no routine. It leaves out objects that
+	// are being deleted.
+	WaitingEvidence(ctx context.Context, q WaitingQuery) (Page[WaitingEvidence], error)
 	// BeginEvidence notes that events of an object are about to be written into storages. A repeat
 	// changes nothing. *GoneError: it is deleted or being deleted.
 	BeginEvidence(ctx context.Context, objectID string, storages []string) error

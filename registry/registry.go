@@ -39,6 +39,7 @@ type ForWorkers interface {
 	Preserving
 	Inventory
 	Evidencing
+	EventsSigning
 	Locking
 	Deleting
 	Checking

@@ -11,16 +11,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast/holdfast/evidence"
+	"github.com/holdfast/holdfast/evidence/keep"
 	"github.com/holdfast/holdfast/ocfl"
-	"github.com/holdfast/holdfast/periodic/keepevidence"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/storage/storagetest"
 )
 
 // keeper writes events into the storages.
-func (p *pair) keeper(within time.Duration) *keepevidence.Keeper {
-	return &keepevidence.Keeper{Registry: p.registry, Objects: p.deps.Objects, Within: within}
+func (p *pair) keeper(within time.Duration) *keep.Keeper {
+	return &keep.Keeper{Registry: p.registry, Objects: p.deps.Objects, Within: within}
 }
 
 // evidenceIn reads the evidence of the object in a storage: its files and the number of its last event.
@@ -120,7 +120,7 @@ func TestKeepEvidence_DiesAnywhere(t *testing.T) {
 		for n := 1; ; n++ {
 			p.check(aContent)
 			dieAt(stores[i], n)
-			died := (&keepevidence.Keeper{Registry: p.registry, Objects: faulty}).Make(t.Context())
+			died := (&keep.Keeper{Registry: p.registry, Objects: faulty}).Make(t.Context())
 			for j, root := range whole {
 				stores[j] = storagetest.NewFaulty(root.Store())
 				faulty[j].Root = rootOf(t, stores[j])

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast/holdfast/periodic"
 	"github.com/holdfast/holdfast/periodic/fixityschedule"
 	"github.com/holdfast/holdfast/periodic/forward"
-	"github.com/holdfast/holdfast/periodic/keepevidence"
+	"github.com/holdfast/holdfast/evidence/keep"
 	"github.com/holdfast/holdfast/periodic/relay"
 	"github.com/holdfast/holdfast/periodic/schedule"
 	"github.com/holdfast/holdfast/periodic/staging"
@@ -204,7 +204,7 @@ func (d *registryServer) keepEvidence(ctx context.Context) error {
 	if err != nil || held {
 		return err
 	}
-	return (&keepevidence.Keeper{Registry: d.registry, Objects: d.objects, Within: d.within}).Make(ctx)
+	return (&keep.Keeper{Registry: d.registry, Objects: d.objects, Within: d.within}).Make(ctx)
 }
 
 func (d *registryServer) makeDigest(ctx context.Context, log *slog.Logger) error {

@@ -84,7 +84,7 @@ func scanPlace(row sqldb.Scanner) (p registry.EvidencePlace, err error) {
 	return p, err
 }
 
-// EvidencePlaces implements registry.EvidenceKeeping.
+// EvidencePlaces implements registry.EventsSigning.
 func (s *Catalog) EvidencePlaces(ctx context.Context, objectID string) (last int64, places []registry.EvidencePlace, err error) {
 	if err := s.db.Read.QueryRowContext(ctx, `SELECT COALESCE(MAX(seq), 0) FROM premis_event WHERE object_id = $1`, objectID).Scan(&last); err != nil {
 		return 0, nil, fmt.Errorf("find the end of the events of %s: %w", objectID, err)
@@ -163,7 +163,7 @@ func (s *Catalog) ForgetEvidence(ctx context.Context, objectID string) error {
 	return nil
 }
 
-// SignEvents implements registry.EvidenceKeeping.
+// SignEvents implements registry.EventsSigning.
 func (s *Catalog) SignEvents(ctx context.Context, objectID string, first, last int64) (head []byte, err error) {
 	h := receipt.EventsHeader{Object: objectID, Events: receipt.Span{First: first, Count: last - first + 1, Before: receipt.Zero}}
 	if first < 1 || last < first {

@@ -441,6 +441,17 @@ func (c *Client) PremisEvents(ctx context.Context, objectID, after string, limit
 	return premisEvents.ask(ctx, c, premisQuery{objectID, after, limit})
 }
 
+// EvidencePlaces implements registry.EventsSigning.
+func (c *Client) EvidencePlaces(ctx context.Context, objectID string) (last int64, places []registry.EvidencePlace, err error) {
+	out, err := evidencePlaces.ask(ctx, c, byID{objectID})
+	return out.Last, out.Places, err
+}
+
+// SignEvents implements registry.EventsSigning.
+func (c *Client) SignEvents(ctx context.Context, objectID string, first, last int64) ([]byte, error) {
+	return signEvents.ask(ctx, c, eventsSpan{objectID, first, last})
+}
+
 // RestorationOf implements registry.Inventory.
 func (c *Client) RestorationOf(ctx context.Context, itemID string) (registry.Restoration, error) {
 	return restorationOf.ask(ctx, c, byID{itemID})

@@ -145,15 +145,22 @@ var (
 		return s.Registry.Events(ctx, in.ItemID, in.After, in.Limit)
 	})
 	object = declare("object", only(registry.Expand, registry.Process, registry.Delete, registry.Restore), ofID(Registry.Object))
-	files  = declare("files", only(registry.Process, registry.Record, registry.Delete, registry.Restore), func(s *Server, ctx context.Context, in filesQuery) ([]fileRow, error) {
+	files  = declare("files", only(registry.Process, registry.Record, registry.Delete, registry.Fixity, registry.Restore), func(s *Server, ctx context.Context, in filesQuery) ([]fileRow, error) {
 		rows, err := s.Registry.Files(ctx, in.ObjectID, in.Version, string(in.After), in.Limit)
 		return filesOf(rows), err
 	})
-	depositReceipt = declare("deposit-receipt", only(registry.Record), func(s *Server, ctx context.Context, in versionRef) (registry.DepositReceipt, error) {
+	depositReceipt = declare("deposit-receipt", only(registry.Record, registry.Fixity), func(s *Server, ctx context.Context, in versionRef) (registry.DepositReceipt, error) {
 		return s.Registry.DepositReceipt(ctx, in.ObjectID, in.Version)
 	})
-	premisEvents = declare("premis-events", only(registry.Record), func(s *Server, ctx context.Context, in premisQuery) (registry.Page[registry.Premis], error) {
+	premisEvents = declare("premis-events", only(registry.Record, registry.Fixity), func(s *Server, ctx context.Context, in premisQuery) (registry.Page[registry.Premis], error) {
 		return s.Registry.PremisEvents(ctx, in.ObjectID, in.After, in.Limit)
+	})
+	evidencePlaces = declare("evidence-places", only(registry.Fixity), func(s *Server, ctx context.Context, in byID) (out placesOfEvents, err error) {
+		out.Last, out.Places, err = s.Registry.EvidencePlaces(ctx, in.ID)
+		return out, err
+	})
+	signEvents = declare("sign-events", only(registry.Fixity), func(s *Server, ctx context.Context, in eventsSpan) ([]byte, error) {
+		return s.Registry.SignEvents(ctx, in.ObjectID, in.First, in.Last)
 	})
 	restorationOf = declare("restoration-of", only(registry.Restore), ofID(Registry.RestorationOf))
 	ping          = declareVoid("ping", everyStage, func(s *Server, ctx context.Context, _ empty) error { return s.Registry.Ping(ctx) })
@@ -295,6 +302,19 @@ type filesQuery struct {
 type versionRef struct {
 	ObjectID string `json:"object_id"`
 	Version  int    `json:"version"`
+}
+
+// placesOfEvents says how far an object's events lie where.
+type placesOfEvents struct {
+	Last   int64                    `json:"last"`
+	Places []registry.EvidencePlace `json:"places"`
+}
+
+// eventsSpan names events of an object.
+type eventsSpan struct {
+	ObjectID string `json:"object_id"`
+	First    int64  `json:"first"`
+	Last     int64  `json:"last"`
 }
 
 // premisQuery asks for a page of an object's preservation events.

@@ -35,6 +35,8 @@ type Checker struct {
 	Registry interface {
 		registry.Locking
 		registry.Checking
+		registry.EventsSigning
+		evidence.Source
 	}
 	Objects ocfl.Roots    // by the names of the Registry's replicas
 	Version string        // of the program
@@ -67,7 +69,12 @@ func (w *Checker) Check(ctx context.Context, item *base.Item) error {
 			return err
 		}
 	}
-	if !c.allRight() || len(c.derived) > 0 {
+	if c.inventory && file.Version == file.Head {
+		if err := c.checkEvidence(ctx); err != nil {
+			return err
+		}
+	}
+	if !c.allRight() || len(c.derived) > 0 || !c.evidenceRight() {
 		if gone, err := c.lock(ctx); gone || err != nil {
 			return err
 		}
@@ -84,6 +91,9 @@ func (w *Checker) Check(ctx context.Context, item *base.Item) error {
 	}
 	if c.inventory {
 		if err := c.repairDerived(ctx); err != nil {
+			return err
+		}
+		if err := c.mendEvidence(ctx); err != nil {
 			return err
 		}
 		if err := c.findForeign(ctx); err != nil {
@@ -108,6 +118,8 @@ type check struct {
 	derived   []string                // storages where the inventory is right, but not the files derived from it
 	foreign   []string                // storages with files of no version
 	beside    []string                // storages that have such files only below the object's logs or extensions
+	judge     *evidence.Judge
+	evidence  []wrongEvidence
 	mended    bool
 }
 
@@ -209,8 +221,8 @@ func (c *check) checkDerived(ctx context.Context) error {
 	return nil
 }
 
-// findForeign looks for files that belong to no version of the object. A person must decide about
-// them. Files in places that OCFL leaves to others say nothing about the object's content: the
+// findForeign looks for files that belong to no version of the object, and evidence that says something
+// else than the record. A person must decide about them. Files in places that OCFL leaves to others say nothing about the object's content: the
 // check fails, but the storage does not count as damaged.
 func (c *check) findForeign(ctx context.Context) error {
 	var files []string
@@ -234,11 +246,15 @@ func (c *check) findForeign(ctx context.Context) error {
 			c.beside = append(c.beside, f.Storage)
 		}
 	}
-	if len(files) == 0 {
+	other := c.otherEvidence()
+	if len(files) == 0 && other == nil {
 		return nil
 	}
 	if err := c.Registry.RecordCheck(ctx, c.item.Lease(), c.record("foreign", premis.FixityCheck)); err != nil {
 		return err
+	}
+	if len(files) == 0 {
+		return other
 	}
 	return base.Fatal(fmt.Errorf("%s has files that belong to no version of it: %s; find out what they are and move them away, then requeue this check",
 		c.want.ID, strings.Join(files, ", ")))
@@ -249,7 +265,7 @@ func (c *check) findForeign(ctx context.Context) error {
 func (c *check) outcomes() []registry.ReplicaCheck {
 	out := slices.Clone(c.found)
 	for i, f := range out {
-		if slices.Contains(c.derived, f.Storage) || slices.Contains(c.foreign, f.Storage) {
+		if slices.Contains(c.derived, f.Storage) || slices.Contains(c.foreign, f.Storage) || c.evidenceText(f.Storage) != "" {
 			out[i].Outcome = registry.CheckDamaged
 		}
 	}
@@ -362,6 +378,8 @@ func (c *check) text() string {
 			part += " (files of no version beside it)"
 		case slices.Contains(c.beside, f.Storage):
 			part += " (files of no version in the object's logs or extensions)"
+		case c.evidenceText(f.Storage) != "":
+			part += " (its evidence: " + c.evidenceText(f.Storage) + ")"
 		}
 		parts = append(parts, part)
 	}

@@ -59,7 +59,7 @@ type Registry interface {
 // not embedded does not compile until it is added here.
 func New(r Registry) Registry {
 	return scoped{
-		Working: r, Serving: r, Stepping: r, Batching: r, Preserving: r, Locking: r, Deleting: r, Checking: r, Restoring: r, Delivering: r, Mailing: r, Unlocking: r,
+		Working: r, Serving: r, Stepping: r, Batching: r, Preserving: r, EventsSigning: r, Locking: r, Deleting: r, Checking: r, Restoring: r, Delivering: r, Mailing: r, Unlocking: r,
 		Commanding: r, Holding: r, Requesting: r, Rechecking: r, Deciding: r, Notifying: r, Subscribing: r, Scheduling: r, TokenKeeper: r, Secrets: r,
 		all: r,
 	}
@@ -72,6 +72,7 @@ type scoped struct {
 	registry.Stepping
 	registry.Batching
 	registry.Preserving
+	registry.EventsSigning
 	registry.Locking
 	registry.Deleting
 	registry.Checking

@@ -1,7 +1,7 @@
-// Package keepevidence writes the events of objects beside their bytes (docs/evidence.md): those that
+// Package keep writes the events of objects beside their bytes (docs/evidence.md): those that
 // no receipt has, such as fixity checks, mends and changed terms. So the storages alone tell what
 // happened to an object.
-package keepevidence
+package keep
 
 import (
 	"context"
@@ -20,6 +20,7 @@ import (
 // the same bytes.
 type Keeper struct {
 	Registry interface {
+		registry.EventsSigning
 		registry.EvidenceKeeping
 		evidence.Events
 	}
