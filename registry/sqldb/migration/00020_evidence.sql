@@ -18,6 +18,10 @@ CREATE TABLE evidence_wait (
 );
 CREATE INDEX evidence_wait_since ON evidence_wait (since, object_id);
 
+-- What is left of a deleted object in its storages, as it was signed; '' for one of an earlier program.
+ALTER TABLE deletion ADD COLUMN tombstone TEXT NOT NULL DEFAULT '';
+
 -- +goose Down
+ALTER TABLE deletion DROP COLUMN tombstone;
 DROP TABLE evidence_wait;
 DROP TABLE evidence;
