@@ -17,6 +17,10 @@ var ErrLeft = errors.New("files of the removed object remain")
 // tombstones is the folder of the storage root with one file for each deleted object.
 const tombstones = extensionsFolder + "/holdfast-tombstones"
 
+// maxTombstone bounds the tombstones that are read, in bytes: a signed line of at most 1 MiB, and its
+// signature.
+const maxTombstone = 1<<20 + 1<<12
+
 // TombstoneKey returns the key of an object's tombstone in the store: the SHA-256 of its id,
 // because an id may contain any characters.
 func (r *Root) TombstoneKey(id string) string {
@@ -54,7 +58,7 @@ func (r *Root) Bury(ctx context.Context, id string, tombstone []byte) error {
 
 // Tombstone returns the tombstone of an object, or storage.ErrNotFound.
 func (r *Root) Tombstone(ctx context.Context, id string) ([]byte, error) {
-	return storage.ReadAll(ctx, r.store, r.TombstoneKey(id), maxSmall)
+	return storage.ReadAll(ctx, r.store, r.TombstoneKey(id), maxTombstone)
 }
 
 // Tombstones yields the tombstones of the root, in no order that means anything. With an error of
@@ -66,7 +70,7 @@ func (r *Root) Tombstones(ctx context.Context) iter.Seq2[[]byte, error] {
 				yield(nil, fmt.Errorf("list tombstones: %w", err))
 				return
 			}
-			text, err := storage.ReadAll(ctx, r.store, info.Key, maxSmall)
+			text, err := storage.ReadAll(ctx, r.store, info.Key, maxTombstone)
 			if err != nil {
 				err = fmt.Errorf("read tombstone %q: %w", info.Key, err)
 			}

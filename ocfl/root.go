@@ -170,7 +170,7 @@ func putSame(ctx context.Context, store storage.Store, key string, content []byt
 // holdsSame returns nil if a small object has this content, ErrLayout if it has another one, and
 // storage.ErrNotFound if there is none.
 func holdsSame(ctx context.Context, store storage.Store, key string, content []byte) error {
-	have, err := storage.ReadAll(ctx, store, key, maxSmall)
+	have, err := storage.ReadAll(ctx, store, key, max(maxSmall, int64(len(content))))
 	if err != nil {
 		return err
 	}

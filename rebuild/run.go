@@ -262,15 +262,19 @@ func (r *run) tombstones(ctx context.Context, root ocfl.Named) error {
 		if err != nil {
 			return err
 		}
-		var d registry.Deletion
-		if err := json.Unmarshal(text, &d); err != nil || d.ObjectID == "" || d.AskedAt.IsZero() || d.ApprovedAt == nil {
-			o := &Object{Copies: []Copy{{Storage: root.Name, Faults: []string{fmt.Sprintf("a tombstone of %q cannot be read: %v", d.ObjectID, err)}}}}
+		stone, trusted, err := receipt.ReadTombstone(text, r.Keys)
+		o := &Object{ID: stone.Object, Copies: []Copy{{Storage: root.Name}}}
+		if err != nil {
+			o.Copies[0].fault("a tombstone of %q cannot be read: %v", stone.Object, err)
 			if err := r.add(o, func(p *Report) { p.Unreadable++ }); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := r.tombstone(ctx, d); err != nil {
+		if !trusted && len(r.Keys) > 0 {
+			o.Copies[0].fault("none of the keys signed its tombstone")
+		}
+		if err := r.tombstone(ctx, stone, o); err != nil {
 			return err
 		}
 	}
@@ -278,22 +282,34 @@ func (r *run) tombstones(ctx context.Context, root ocfl.Named) error {
 }
 
 // tombstone enters a deleted object, unless another storage's tombstone of it was entered.
-func (r *run) tombstone(ctx context.Context, d registry.Deletion) error {
-	_, gone, err := r.To.EnteredHead(ctx, d.ObjectID)
+func (r *run) tombstone(ctx context.Context, stone receipt.Tombstone, report *Object) error {
+	_, gone, err := r.To.EnteredHead(ctx, stone.Object)
 	if err != nil || gone != "" {
 		return err
 	}
-	d.Status = registry.DeletionDeleted
+	d := registry.Deletion{
+		ObjectID: stone.Object, Status: registry.DeletionDeleted, Reason: stone.Reason, AskedBy: stone.AskedBy, AskedAt: stone.AskedAt,
+		ApprovedBy: stone.ApprovedBy, ApprovedAt: &stone.ApprovedAt, ItemID: stone.Item,
+		Last: registry.Remains{Version: stone.Last.Version, Inventory: stone.Last.Inventory, Files: stone.Last.Files},
+	}
 	o := registry.EnteredObject{
 		MintedFor: d.ItemID,
 		Object: registry.Object{
 			ID: d.ObjectID, Head: d.Last.Version, Gone: d.Status, Deletion: &d, CreatedAt: d.AskedAt, UpdatedAt: *d.ApprovedAt,
+			Owner: stone.Owner, Collection: stone.Collection,
 		},
 	}
+	for _, id := range stone.LocalIDs {
+		o.IDs = append(o.IDs, registry.OwnedID{Owner: stone.Owner, LocalID: id})
+	}
 	if !r.DryRun {
-		if _, err := r.To.EnterObject(ctx, o); err != nil {
+		taken, err := r.To.EnterObject(ctx, o)
+		if err != nil {
 			return err
 		}
+		for _, id := range taken {
+			report.fault("its local id %q of %s belongs to %s, too, which keeps it", id.LocalID, id.Owner, id.ObjectID)
+		}
 	}
-	return r.add(&Object{ID: d.ObjectID}, func(p *Report) { p.Deleted++ })
+	return r.add(report, func(p *Report) { p.Deleted++ })
 }

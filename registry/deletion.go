@@ -9,7 +9,7 @@ import (
 
 // Deleting carries out deletions.
 type Deleting interface {
-	// MarkDeleting makes an object unreadable and records what remains of it. The item must have
+	// MarkDeleting makes an object unreadable, and records what remains of it and its tombstone. The item must have
 	// the object's lock, and its deletion must be approved. From then on the item is only rolled
 	// forward. ErrIntentOpen: a version of the object is being written. ErrNotFound: there is no
 	// such approved deletion. A repeat returns the record.
@@ -54,6 +54,10 @@ type Deletion struct {
 	// EZIDItem is the item under which EZID knows the object's name; "" if EZID does not know the
 	// name from us. Only MarkDeleting sets it.
 	EZIDItem string `json:"ezid_item,omitempty"`
+	// Tombstone is the text to be left in each storage, signed if the Registry has a receipt key. It
+	// never changes once the object is marked; "" if an earlier program marked it. Only MarkDeleting
+	// sets it.
+	Tombstone string `json:"tombstone,omitempty"`
 }
 
 // Remains identifies an object's last version after its deletion: digests, written ALG:HEX, by

@@ -60,9 +60,11 @@ func (w *Delete) Work(ctx context.Context, item *base.Item) error {
 	} else if err != nil {
 		return err
 	}
-	text, err := tombstone(d)
-	if err != nil {
-		return err
+	text := []byte(d.Tombstone)
+	if d.Tombstone == "" {
+		if text, err = earlierTombstone(d); err != nil {
+			return err
+		}
 	}
 	for _, root := range w.Roots {
 		if err := item.Writable(ctx); err != nil {
@@ -159,8 +161,9 @@ func inventoryDigest(ctx context.Context, root *ocfl.Root, id string) (string, e
 	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// tombstone returns the file that remains in the storages. All attempts produce the same bytes.
-func tombstone(d registry.Deletion) ([]byte, error) {
+// earlierTombstone returns the file that remains in the storages of an object that an earlier program has
+// marked, which may have left it in some. All attempts produce the same bytes.
+func earlierTombstone(d registry.Deletion) ([]byte, error) {
 	var out bytes.Buffer
 	to := json.NewEncoder(&out)
 	to.SetIndent("", "  ")

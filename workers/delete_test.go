@@ -2,14 +2,17 @@ package workers_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast/holdfast/internal/looptest"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/receipt"
 	"github.com/holdfast/holdfast/storage"
 )
 
@@ -39,16 +42,16 @@ func (r *rig) deleted(o registry.Object) {
 	}
 	raw, err := r.objects.Tombstone(r.t.Context(), o.ID)
 	must(r.t, err)
-	var stone struct {
-		ObjectID   string           `json:"object_id"`
-		Reason     string           `json:"reason"`
-		AskedBy    string           `json:"asked_by"`
-		ApprovedBy string           `json:"approved_by"`
-		Last       registry.Remains `json:"last"`
+	stone, trusted, err := receipt.ReadTombstone(raw, r.trusted())
+	must(r.t, err)
+	want := receipt.Tombstone{
+		Object: o.ID, Owner: o.Owner, LocalIDs: stone.LocalIDs, Collection: o.Collection, Reason: "because", AskedBy: "asker", ApprovedBy: "approver",
+		Last: receipt.Remains(now.Deletion.Last),
 	}
-	must(r.t, json.Unmarshal(raw, &stone))
-	if stone.ObjectID != o.ID || stone.Reason != "because" || stone.AskedBy != "asker" || stone.ApprovedBy != "approver" || stone.Last != now.Deletion.Last {
-		r.t.Errorf("tombstone %s", raw)
+	got := stone
+	got.AskedAt, got.ApprovedAt, got.Item, got.LastEvent, got.LastHash, got.Key, got.PublicKey = time.Time{}, time.Time{}, "", 0, "", "", ""
+	if diff := cmp.Diff(want, got); diff != "" || !trusted || !slices.Equal(stone.LocalIDs, o.LocalIDs) || !stone.ApprovedAt.Equal(*now.Deletion.ApprovedAt) {
+		r.t.Errorf("tombstone, trusted %t (-want +got):\n%s\n%s", trusted, diff, raw)
 	}
 	events, err := r.registry.PremisEvents(r.t.Context(), o.ID, "", 0)
 	must(r.t, err)
@@ -56,6 +59,9 @@ func (r *rig) deleted(o registry.Object) {
 	for _, e := range events.Rows {
 		if e.Type == "deletion" {
 			count++
+		}
+		if e.Seq == stone.LastEvent && e.Hash != stone.LastHash || e.Type == "deletion" && e.Seq != stone.LastEvent+1 {
+			r.t.Errorf("the tombstone ends the chain at event %d with %s, and there is %+v", stone.LastEvent, stone.LastHash, e)
 		}
 	}
 	if count != 1 {

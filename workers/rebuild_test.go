@@ -106,7 +106,8 @@ func TestRebuild(t *testing.T) {
 		must(t, err)
 		// Of the tombstone: it does not say when it was carried out.
 		was.Deletion.DeletedAt, is.Deletion.DeletedAt = nil, nil
-		if diff := cmp.Diff(was.Deletion, is.Deletion); diff != "" || is.Gone != was.Gone || is.Head != was.Head {
+		if diff := cmp.Diff(was.Deletion, is.Deletion); diff != "" || is.Gone != was.Gone || is.Head != was.Head || is.Owner != was.Owner ||
+			is.Collection != was.Collection || len(was.LocalIDs) != 1 || !cmp.Equal(is.LocalIDs, was.LocalIDs) {
 			t.Errorf("the deleted object is %+v (-want +got):\n%s", is, diff)
 		}
 		if _, err := rebuild.Run(t.Context(), options); !errors.Is(err, registry.ErrRebuilt) {

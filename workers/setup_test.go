@@ -385,6 +385,19 @@ func (r *rig) valid(o registry.Object, versions int) {
 }
 
 // snooze is what a step comes to that has to wait.
+// trusted are the keys that the Registry has signed with.
+func (r *rig) trusted() (keys []receipt.PublicKey) {
+	r.t.Helper()
+	rows, err := r.registry.ReceiptKeys(r.t.Context())
+	must(r.t, err)
+	for _, row := range rows {
+		key, err := receipt.ParsePublicKey(row.PublicKey)
+		must(r.t, err)
+		keys = append(keys, key)
+	}
+	return keys
+}
+
 // evident checks that the object's evidence in a storage is whole and right: it has the receipts of
 // all versions, and all events up to the last of them, as the record has them.
 func (r *rig) evident(root *ocfl.Root, o registry.Object, versions int) {

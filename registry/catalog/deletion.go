@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/bounds"
+	"github.com/holdfast/holdfast/registry/receipt"
 	"github.com/holdfast/holdfast/registry/sqldb"
 	"github.com/holdfast/holdfast/registry/work"
 )
@@ -299,7 +300,7 @@ func (s *Catalog) MarkDeleting(ctx context.Context, l registry.Lease, objectID s
 			return err
 		}
 		if d.Gone() {
-			return nil
+			return t.Get(`SELECT tombstone FROM deletion WHERE id = $1`, []any{d.id}, &out.Tombstone)
 		}
 		if err := t.requireLock(l.ItemID, objectID); err != nil {
 			return err
@@ -314,21 +315,55 @@ func (s *Catalog) MarkDeleting(ctx context.Context, l registry.Lease, objectID s
 		if err := t.Do(`UPDATE object SET gone = $2, updated_at = $3 WHERE id = $1`, objectID, registry.DeletionDeleting, t.Now); err != nil {
 			return err
 		}
-		err = t.Do(`UPDATE deletion SET status = $2, head = $3, inventory = $4, files = $5 WHERE id = $1`,
-			d.id, registry.DeletionDeleting, last.Version, last.Inventory, last.Files)
+		out.Status, out.Last = registry.DeletionDeleting, last
+		if out.Tombstone, err = t.tombstone(out); err != nil {
+			return err
+		}
+		err = t.Do(`UPDATE deletion SET status = $2, head = $3, inventory = $4, files = $5, tombstone = $6 WHERE id = $1`,
+			d.id, registry.DeletionDeleting, last.Version, last.Inventory, last.Files, out.Tombstone)
 		if err != nil {
 			return err
 		}
 		if err := t.Commit(l.ItemID, registry.Announced); err != nil {
 			return err
 		}
-		out.Status, out.Last = registry.DeletionDeleting, last
 		return t.Event(l.ItemID, l.N, eventDeleting, "worker", map[string]any{"object_id": objectID, "version": last.Version})
 	})
 	if err != nil {
 		return registry.Deletion{}, fmt.Errorf("mark object %s as being deleted: %w", objectID, err)
 	}
 	return out, nil
+}
+
+// tombstone returns the text that the storages keep of an object that is being deleted.
+func (t *tx) tombstone(d registry.Deletion) (string, error) {
+	stone := receipt.Tombstone{
+		Object: d.ObjectID, Reason: d.Reason, AskedBy: d.AskedBy, AskedAt: d.AskedAt, ApprovedBy: d.ApprovedBy, ApprovedAt: *d.ApprovedAt, Item: d.ItemID,
+		Last: receipt.Remains{Version: d.Last.Version, Inventory: d.Last.Inventory, Files: d.Last.Files},
+	}
+	err := t.Get(`SELECT owner, collection FROM object WHERE id = $1`, []any{d.ObjectID}, &stone.Owner, &stone.Collection)
+	if err != nil {
+		return "", fmt.Errorf("look up %s: %w", d.ObjectID, err)
+	}
+	if stone.LocalIDs, err = t.localIDs(d.ObjectID, stone.Owner); err != nil {
+		return "", err
+	}
+	end, err := t.chainEnd(d.ObjectID)
+	if err != nil {
+		return "", err
+	}
+	stone.LastEvent, stone.LastHash = end.seq, end.hash
+	if t.store.receiptKey != nil {
+		if err := t.noteReceiptKey(); err != nil {
+			return "", err
+		}
+	}
+	text := t.store.receiptKey.SignTombstone(stone)
+	if len(text) > receipt.MaxLine { // a deletion is not refused for its many local ids; the record has them
+		stone.LocalIDs = nil
+		text = t.store.receiptKey.SignTombstone(stone)
+	}
+	return string(text), nil
 }
 
 // RecordDeletion implements registry.Deleting.

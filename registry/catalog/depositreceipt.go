@@ -156,10 +156,15 @@ func (t *tx) identity(it registry.WorkItem, h *receipt.Header) error {
 		return err
 	}
 	h.Named, h.Terms = sqldb.FromMicros(named), receipt.TermsOf(terms)
-	// All of the owner's, also those of a job that failed after it was named.
-	ask := t.Ask(`SELECT local_id FROM identifier WHERE ark = $1 AND owner = $2 ORDER BY local_id`, h.Object, h.Owner)
-	h.LocalIDs, err = sqldb.Collect(ask, "look up local ids", func(row sqldb.Scanner) (id string, err error) { return id, row.Scan(&id) })
+	h.LocalIDs, err = t.localIDs(h.Object, h.Owner)
 	return err
+}
+
+// localIDs returns all local ids by which an owner knows an object, also those of a job that failed
+// after it was named.
+func (t *tx) localIDs(objectID, owner string) ([]string, error) {
+	ask := t.Ask(`SELECT local_id FROM identifier WHERE ark = $1 AND owner = $2 ORDER BY local_id`, objectID, owner)
+	return sqldb.Collect(ask, "look up local ids", func(row sqldb.Scanner) (id string, err error) { return id, row.Scan(&id) })
 }
 
 // DepositReceipt implements registry.Evidencing.

@@ -190,7 +190,7 @@ func (s *Catalog) EnterObject(ctx context.Context, o registry.EnteredObject) (ta
 				return err
 			}
 		}
-		if o.Collection != "" {
+		if o.Collection != "" && o.Gone == "" { // a deleted object does not know the profile
 			if err := t.enterCollection(o); err != nil {
 				return err
 			}

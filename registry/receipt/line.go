@@ -68,6 +68,17 @@ func (w *line) digests(d map[string]string) {
 	w.text("}")
 }
 
+func (w *line) strings(all []string) {
+	w.text("[")
+	for i, s := range all {
+		if i > 0 {
+			w.text(",")
+		}
+		w.string(s)
+	}
+	w.text("]")
+}
+
 func (w *line) event(e Event) {
 	w.text(`{"seq":`)
 	w.number(e.Seq)
@@ -120,14 +131,8 @@ func (w *line) header(h Header) {
 	w.field("object", h.Object)
 	w.numberField("version", int64(h.Version))
 	w.field("owner", h.Owner)
-	w.text(`,"local_ids":[`)
-	for i, id := range h.LocalIDs {
-		if i > 0 {
-			w.text(",")
-		}
-		w.string(id)
-	}
-	w.text("]")
+	w.text(`,"local_ids":`)
+	w.strings(h.LocalIDs)
 	w.field("title", h.Title)
 	w.field("creator", h.Creator)
 	w.field("date", h.Date)
