@@ -58,7 +58,7 @@ func TestStore(t *testing.T) {
 		remote := protocol.NewClient(caller)
 		t.Cleanup(func() { must(t, remote.Close()) })
 		return apart{Client: remote, beside: beside{store}, url: server.URL}
-	}, "claim", "renew", "settle", "fence", "batch", "report", "lock", "identify", "intent", "abandon", "record", "object_item", "deletion", "fixity",
+	}, "claim", "renew", "settle", "fence", "batch", "report", "lock", "identify", "intent", "abandon", "record", "object_item", "deletion", "fixity", "evidence",
 		"own_object", "foreign", "release_upload", "restore", "delivery", "mail", "reserve", "stop", "bulk", "crowd", "held_worker", "why", "failures", "incoming", "orphan", "credential", "queue", "bounds", "function", "task", "task_graph", "await", "process", "process_key", "process_fault")
 	if flag.Lookup("test.run").Value.String() != "" {
 		return // only some of them were asked for
