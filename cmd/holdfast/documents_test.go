@@ -254,8 +254,9 @@ func TestDocuments_Settings(t *testing.T) {
 	}
 }
 
-// TestDocuments_Data checks that the blocks of JSON and YAML are such, and that each profile in a
-// block "yaml profile" is one that holdfast collection accepts.
+// TestDocuments_Data checks that the blocks of JSON and YAML are such, that each profile in a
+// block "yaml profile" is one that holdfast collection accepts, and that code in Go uses what our packages
+// have.
 func TestDocuments_Data(t *testing.T) {
 	checked := 0
 	for _, b := range blocks(t) {
@@ -268,6 +269,8 @@ func TestDocuments_Data(t *testing.T) {
 			err = yaml.Unmarshal([]byte(b.text), &v)
 		case "yaml profile":
 			_, err = profile.Parse([]byte(b.text))
+		case "go":
+			err = codeOfPrograms(t, b.text)
 		default:
 			continue
 		}

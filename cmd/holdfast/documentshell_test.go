@@ -3,6 +3,9 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io/fs"
 	"net/url"
 	"os"
@@ -234,4 +237,34 @@ func apiRequest(t *testing.T, args []string) error {
 		}
 	}
 	return fmt.Errorf("the API has no %s /%s", strings.ToUpper(method), path)
+}
+
+// codeOfPrograms checks code of programs: declarations, or statements with "..." for what is theirs.
+func codeOfPrograms(t *testing.T, code string) error {
+	t.Helper()
+	code = regexp.MustCompile(`(?m)^\s*\.\.\.$`).ReplaceAllString(code, "panic(0)")
+	file, err := parser.ParseFile(token.NewFileSet(), "", "package p\n"+code, 0)
+	if err != nil {
+		if file, err = parser.ParseFile(token.NewFileSet(), "", "package p\nfunc _() {\n"+code+"}", 0); err != nil {
+			return err
+		}
+	}
+	ours := map[string]string{"task": "../../task", "remote": "../../task/remote", "process": "../../process", "registry": "../../registry", "client": "../../web/client"}
+	ast.Inspect(file, func(n ast.Node) bool {
+		use, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		of, ok := use.X.(*ast.Ident)
+		if !ok || ours[of.Name] == "" {
+			return true
+		}
+		declared := regexp.MustCompile(`(?m)^(?:func|type|var|const|\t)\s*` + use.Sel.Name + `\b`)
+		files, globbed := filepath.Glob(ours[of.Name] + "/*.go")
+		if globbed != nil || !slices.ContainsFunc(files, func(f string) bool { return declared.MatchString(readFile(t, f)) }) {
+			err = fmt.Errorf("there is no %s.%s", of.Name, use.Sel.Name)
+		}
+		return true
+	})
+	return err
 }
