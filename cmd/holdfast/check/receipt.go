@@ -19,7 +19,7 @@ import (
 // receiptVerdict is the output of `check RECEIPT --json`.
 type receiptVerdict struct {
 	Path     string          `json:"path"`
-	Type     string          `json:"type"` // receipt
+	Type     string          `json:"type"` // receipt, or events: those that lie beside an object's bytes
 	Valid    bool            `json:"valid"`
 	Signed   bool            `json:"signed"`
 	Trusted  bool            `json:"trusted"` // signed by a key of --key
@@ -28,6 +28,7 @@ type receiptVerdict struct {
 	Files    int64           `json:"files"`
 	Bytes    int64           `json:"bytes"`
 	Events   int64           `json:"events"`
+	First    int64           `json:"first_event,omitempty"` // its number in the object's chain
 	Key      string          `json:"key"`
 	Against  string          `json:"against,omitempty"`
 	Compared int64           `json:"compared,omitempty"` // files of the folder
@@ -40,19 +41,34 @@ type receiptVerdict struct {
 // receiptType is the --type of receipts. Only a receipt with a damaged beginning needs it.
 const receiptType registry.PayloadType = "receipt"
 
-// isReceipt reports whether a file begins like a receipt of any format.
-func isReceipt(path string) (_ bool, err error) {
+// eventsType is the type of a text of events outside receipts.
+const eventsType registry.PayloadType = "events"
+
+// isReceipt reports whether a file begins like a receipt, or like events outside receipts, of any format.
+func isReceipt(path string) (bool, error) {
+	found, err := typeOf(path)
+	return found != "", err
+}
+
+// typeOf returns what a file begins like: receiptType, eventsType, or "".
+func typeOf(path string) (_ registry.PayloadType, err error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
-		return false, err
+		return "", err
 	}
 	file, err := os.Open(path)
 	if err != nil {
-		return false, err
+		return "", err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	begin, err := io.ReadAll(io.LimitReader(file, int64(len(receipt.Magic))))
-	return string(begin) == receipt.Magic, err
+	begin, err := io.ReadAll(io.LimitReader(file, int64(max(len(receipt.Magic), len(receipt.EventsMagic)))))
+	switch {
+	case strings.HasPrefix(string(begin), receipt.Magic):
+		return receiptType, err
+	case strings.HasPrefix(string(begin), receipt.EventsMagic):
+		return eventsType, err
+	}
+	return "", err
 }
 
 // trustedKeys reads the keys of --key: each is hex or a PEM file.
@@ -84,6 +100,17 @@ func checkReceipt(ctx context.Context, a *cli.App, path, against string, keys []
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	o := receipt.Options{Keys: keys}
+	found, err := typeOf(path)
+	if err != nil {
+		return exit.Failed, exit.Cause(err)
+	}
+	verify := receipt.Verify
+	if found == eventsType {
+		if against != "" {
+			return exit.Usage, exit.Usagef("--against: %s has events and no files to compare", path)
+		}
+		verify = receipt.VerifyEvents
+	}
 	var c *comparison
 	if against != "" {
 		if c, err = compareWith(against); err != nil {
@@ -92,7 +119,7 @@ func checkReceipt(ctx context.Context, a *cli.App, path, against string, keys []
 		defer func() { err = errors.Join(err, c.root.Close()) }()
 		o.File = c.file
 	}
-	r, err := receipt.Verify(bufio.NewReader(file), o)
+	r, err := verify(bufio.NewReader(file), o)
 	if err != nil {
 		return exit.Failed, err
 	}
@@ -106,6 +133,9 @@ func checkReceipt(ctx context.Context, a *cli.App, path, against string, keys []
 	h := r.Header
 	v.Valid, v.Signed, v.Trusted, v.Errors = r.Valid(), r.Signed, r.Trusted, r.Total
 	v.ObjectID, v.Version, v.Files, v.Bytes, v.Events, v.Key = h.Object, h.Version, h.Files, h.Bytes, h.Events.Count, h.Key
+	if found == eventsType {
+		v.Type, v.First = string(eventsType), h.Events.First
+	}
 	code := exit.OK
 	if !v.Valid {
 		code = exit.Content
@@ -125,14 +155,23 @@ func printReceipt(a *cli.App, v receiptVerdict, h receipt.Header) error {
 	if !v.Valid {
 		words = "INVALID"
 	}
-	lines := []string{fmt.Sprintf("%s: %s receipt", terminal.Clean(v.Path), words)}
-	if h.Object != "" {
+	by := "not signed"
+	if v.Signed {
+		by = "signed by key " + terminal.Clean(h.Key)
+	}
+	what := "receipt is"
+	if v.Type == string(eventsType) {
+		what = "text is"
+	}
+	lines := []string{fmt.Sprintf("%s: %s %s", terminal.Clean(v.Path), words, v.Type)}
+	switch {
+	case h.Object == "":
+	case v.Type == string(eventsType):
+		lines[0] += fmt.Sprintf(" %d to %d of %s", h.Events.First, h.Events.Last(), terminal.Clean(h.Object))
+		lines = append(lines, "  "+by)
+	default:
 		lines[0] += fmt.Sprintf(" of %s, version %d, %s, %s, %s", terminal.Clean(h.Object), h.Version, terminal.Plural(h.Files, "file", "files"),
 			terminal.ExactSize(h.Bytes), terminal.Plural(h.Events.Count, "event", "events"))
-		by := "not signed"
-		if v.Signed {
-			by = "signed by key " + terminal.Clean(h.Key)
-		}
 		lines = append(lines, "  recorded "+h.Recorded.UTC().Format("2006-01-02 15:04:05 UTC")+", "+by)
 	}
 	if v.Compared > 0 {
@@ -145,9 +184,9 @@ func printReceipt(a *cli.App, v receiptVerdict, h receipt.Header) error {
 	case v.Trusted && v.Valid:
 		lines = append(lines, "  the key is one of --key")
 	case v.Valid && !v.Signed:
-		lines = append(lines, "  note: the receipt is complete, but not signed: nothing shows who made it, or whether it was changed")
+		lines = append(lines, "  note: the "+what+" complete, but not signed: nothing shows who made it, or whether it was changed")
 	case v.Valid:
-		lines = append(lines, "  note: the receipt is complete and unchanged since it was signed, but its signer was not verified; add --key with the",
+		lines = append(lines, "  note: the "+what+" complete and unchanged since it was signed, but its signer was not verified; add --key with the",
 			"        service's public key, from a source that you trust (holdfast receipt-keys --pem)")
 	}
 	for _, f := range v.Faults {

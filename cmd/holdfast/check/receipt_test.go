@@ -1,6 +1,7 @@
 package check
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/holdfast/holdfast/cmd/holdfast/cli/clitest"
 	"github.com/holdfast/holdfast/cmd/holdfast/exit"
+	"github.com/holdfast/holdfast/registry/receipt"
 )
 
 // An OCFL object compared with a receipt is validated as a whole, because files outside the receipt
@@ -49,6 +51,47 @@ func TestCheck_ReceiptAgainstObject(t *testing.T) {
 			t.Errorf("%s: exit code %d, want %d\n%s%s", name, r.Code, want, r.Out, r.Err)
 		}
 	}
+}
+
+// Events that lie beside an object's bytes are verified like a receipt, but have no files.
+func TestCheck_Events(t *testing.T) {
+	clitest.NoEnvironment(t)
+	key, err := receipt.ParseKey(receipt.NewKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := strings.Repeat("ab", 32)
+	var lines []byte
+	hash := before
+	for seq := int64(5); seq <= 6; seq++ {
+		e := receipt.Event{Seq: seq, Object: "ark:/99999/fk4m", ID: fmt.Sprint(seq), Version: 1, Type: "fixity check", Agent: "Holdfast", Outcome: "success"}
+		hash = e.Hash(hash)
+		lines = append(lines, e.Line(hash)...)
+	}
+	h := receipt.EventsHeader{Object: "ark:/99999/fk4m", Events: receipt.Span{First: 5, Count: 2, Before: before, After: hash}}
+	dir := t.TempDir()
+	good := clitest.WriteFile(t, filepath.Join(dir, "events-0000000005-0000000006.jsonl"), string(key.SignEvents(h))+string(lines))
+	bad := clitest.WriteFile(t, filepath.Join(dir, "bad.jsonl"), string(key.SignEvents(h))+strings.Replace(string(lines), "success", "failure", 1))
+	var none *receipt.Key
+	unsigned := clitest.WriteFile(t, filepath.Join(dir, "unsigned.jsonl"), string(none.SignEvents(h))+string(lines))
+	for _, tt := range []struct {
+		args  []string
+		code  exit.Code
+		words []string
+	}{
+		{[]string{"--key", key.Public().String(), good}, exit.OK, []string{"valid events 5 to 6 of ark:/99999/fk4m", "the key is one of --key"}},
+		{[]string{"--json", good}, exit.OK, []string{`"type":"events"`, `"first_event":5`, `"trusted":false`}},
+		{[]string{bad}, exit.Content, []string{"INVALID events", "event 5"}},
+		{[]string{unsigned}, exit.OK, []string{"not signed: nothing shows who made it"}},
+	} {
+		r := runCheck(t, append([]string{"check"}, tt.args...)...).Wants(t, tt.code)
+		for _, word := range tt.words {
+			if !strings.Contains(r.Out, word) {
+				t.Errorf("check %q does not say %q:\n%s", tt.args, word, r.Out)
+			}
+		}
+	}
+	runCheck(t, "check", "--against", dir, good).Wants(t, exit.Usage).Says(t, "no files to compare")
 }
 
 // A receipt with a damaged beginning is invalid when --type names it; a folder without Holdfast's
