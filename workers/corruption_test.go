@@ -121,7 +121,7 @@ func (p *pair) addVersions(versions int) {
 	}
 }
 
-// contents are the files of the object in one storage by path, but for its evidence.
+// contents are the files of the object in one storage by path.
 func (p *pair) contents(storage string) map[string]string {
 	p.t.Helper()
 	out := map[string]string{}
@@ -130,25 +130,24 @@ func (p *pair) contents(storage string) map[string]string {
 			return err
 		}
 		name, _ := filepath.Rel(p.folders[storage], path)
-		if name = filepath.ToSlash(name); strings.HasPrefix(name, "extensions/") {
-			return nil
-		}
 		data, err := os.ReadFile(path)
-		out[name] = string(data)
+		out[filepath.ToSlash(name)] = string(data)
 		return err
 	}))
 	return out
 }
 
-// corrupt damages one to four files of the object, and returns those of which no storage has the right
-// bytes: only content, since an inventory may be mended from what is derived from it.
+// corrupt damages one to four files of the object, evidence among them. It returns those of which no
+// storage has the right bytes: only content, since an inventory may be mended from what is derived from
+// it.
 func (p *pair) corrupt(random *rand.Rand, whole map[string]string) (lost []string) {
 	p.t.Helper()
 	paths := slices.Sorted(maps.Keys(whole))
 	random.Shuffle(len(paths), func(i, j int) { paths[i], paths[j] = paths[j], paths[i] })
 	for _, path := range paths[:1+random.IntN(4)] {
 		storages := [][]string{{first}, {second}, {first, second}}[random.IntN(3)]
-		if len(storages) > 1 && !strings.Contains(path, "/content/") {
+		evidence := strings.HasPrefix(path, "extensions/") // it is written anew from the Registry
+		if len(storages) > 1 && !evidence && !strings.Contains(path, "/content/") {
 			storages = storages[random.IntN(2):][:1]
 		}
 		for _, storage := range storages {
@@ -157,7 +156,7 @@ func (p *pair) corrupt(random *rand.Rand, whole map[string]string) (lost []strin
 				must(p.t, os.WriteFile(p.file(storage, path), []byte(data), 0o644))
 			}
 		}
-		if len(storages) > 1 {
+		if len(storages) > 1 && !evidence {
 			lost = append(lost, path)
 		}
 	}
