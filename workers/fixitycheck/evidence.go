@@ -27,8 +27,9 @@ func (c *check) checkEvidence(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	progress := c.item.Progress("bytes of evidence read", "bytes") // a receipt of many files takes long
 	c.judge = &evidence.Judge{From: c.Registry, Head: c.file.Head, Last: last, Through: func(r io.Reader) io.Reader {
-		return &limitedReader{ctx, r, c.Limiter, func(int64) {}}
+		return &limitedReader{ctx, r, c.Limiter, progress.Add}
 	}}
 	for _, p := range places {
 		if !slices.Contains(c.file.Storages, p.Storage) {
