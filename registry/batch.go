@@ -209,6 +209,10 @@ const (
 	ResultVersion = "version"
 	// ResultPlan is the plan of an announced version, which Intend writes.
 	ResultPlan = "plan"
+	// ResultChanges is the key of the list of the version's changes, if it differs from the plan's, and
+	// ResultChangesDigest its digest.
+	ResultChanges       = "changes"
+	ResultChangesDigest = "changes-digest"
 	// ResultRecheck is the number of an attempt. Interim data up to that attempt must not be used:
 	// the item was requeued so that its data are checked again.
 	ResultRecheck = "recheck"
@@ -228,6 +232,20 @@ const (
 	// ResultRepeats records that the batch's repeated rows are in its history.
 	ResultRepeats = "repeats"
 )
+
+// ResultReplica returns the name of the durable result that a storage has the item's version, with
+// every byte read back.
+func ResultReplica(storage string) string { return "replica " + storage }
+
+// VersionResults returns the names of the durable results by which an item with these storages goes on
+// with an announced version.
+func VersionResults(storages []string) []string {
+	names := []string{ResultPlan, ResultVersion, ResultChanges, ResultChangesDigest}
+	for _, storage := range storages {
+		names = append(names, ResultReplica(storage))
+	}
+	return names
+}
 
 // SentBack counts how often an item went back to an earlier stage since the last requeue, because
 // such a loop must end.

@@ -68,10 +68,10 @@ func (w *Process) Work(ctx context.Context, item *base.Item) error {
 	}); err != nil {
 		return err
 	}
-	if err := item.SetResult(result.NameReplica(item.Storages[0]), result.Replica{VerifiedAt: item.Now()}); err != nil {
+	if err := item.SetResult(registry.ResultReplica(item.Storages[0]), result.Replica{VerifiedAt: item.Now()}); err != nil {
 		return err
 	}
-	return item.SetResult(result.NameVersion, p.Version)
+	return item.SetResult(registry.ResultVersion, p.Version)
 }
 
 // draft prepares a version.

@@ -53,12 +53,12 @@ func (w *Record) Work(ctx context.Context, item *base.Item) error {
 	if err != nil {
 		return err
 	}
-	if again, err := item.Result(result.NameChanges, &p.List); err != nil {
+	if again, err := item.Result(registry.ResultChanges, &p.List); err != nil {
 		return err
 	} else if again {
 		p.ListDigest = ""
 	}
-	if _, err := item.Result(result.NameChangesDigest, &p.ListDigest); err != nil {
+	if _, err := item.Result(registry.ResultChangesDigest, &p.ListDigest); err != nil {
 		return err
 	}
 	where, missing, err := result.ReplicasOf(item)

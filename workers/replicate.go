@@ -42,7 +42,7 @@ func (w *Replicate) Work(ctx context.Context, item *base.Item) error {
 	var copying sync.WaitGroup
 	for i, name := range others {
 		copying.Go(func() {
-			err := item.Once(ctx, result.NameReplica(name), nil, func(ctx context.Context) (any, error) {
+			err := item.Once(ctx, registry.ResultReplica(name), nil, func(ctx context.Context) (any, error) {
 				if err := w.copy(ctx, item, p, from, name); err != nil {
 					return nil, err
 				}

@@ -9,14 +9,6 @@ import (
 	"github.com/holdfast/holdfast/staging"
 )
 
-// Names of durable results of Process.
-const (
-	NameVersion = "version" // the version that this item stored
-	NameChanges = "changes" // key of the list of its changes, if it differs from the plan's
-	// NameChangesDigest is the digest of that list.
-	NameChangesDigest = "changes-digest"
-)
-
 // Plan is a version as announced, the durable result [registry.ResultPlan]. With the staged files
 // that it names, a repeat can write the same bytes, including times (R2).
 type Plan struct {

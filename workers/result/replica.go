@@ -7,11 +7,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// NameReplica returns the name of the durable result that a storage has the item's version, with
-// every byte read back.
-func NameReplica(storage string) string { return "replica " + storage }
-
-// Replica is that result.
+// Replica is the durable result [registry.ResultReplica].
 type Replica struct {
 	VerifiedAt time.Time `json:"verified_at"`
 }
@@ -21,7 +17,7 @@ type Replica struct {
 func ReplicasOf(item *base.Item) (all []registry.Replica, missing []string, err error) {
 	for _, name := range item.Storages {
 		var r Replica
-		ok, err := item.Result(NameReplica(name), &r)
+		ok, err := item.Result(registry.ResultReplica(name), &r)
 		if err != nil {
 			return nil, nil, err
 		}

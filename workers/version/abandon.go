@@ -106,19 +106,10 @@ func (w *Maker) Abandon(ctx context.Context, item *base.Item, who registry.Aband
 		}
 	}
 	_, err = w.Registry.Intend(ctx, item.Lease(), registry.Intent{
-		ObjectID: id.ARK, Version: version, Abandon: true, Forget: forgotten(item),
+		ObjectID: id.ARK, Version: version, Abandon: true, Forget: registry.VersionResults(item.Storages),
 	})
 	if err != nil {
 		return err
 	}
 	return base.Fatal(&abandonedError{what, who})
-}
-
-// forgotten returns the durable results by which the item would continue with the version.
-func forgotten(item *base.Item) []string {
-	names := []string{registry.ResultPlan, result.NameVersion, result.NameChanges, result.NameChangesDigest}
-	for _, storage := range item.Storages {
-		names = append(names, result.NameReplica(storage))
-	}
-	return names
 }

@@ -249,5 +249,5 @@ func (w *Maker) commitAgain(ctx context.Context, item *base.Item, p result.Plan,
 	if err := w.commit(ctx, item, again); err != nil || p.Small {
 		return err
 	}
-	return errors.Join(item.SetResult(result.NameChanges, again.List), item.SetResult(result.NameChangesDigest, again.ListDigest))
+	return errors.Join(item.SetResult(registry.ResultChanges, again.List), item.SetResult(registry.ResultChangesDigest, again.ListDigest))
 }
