@@ -130,6 +130,7 @@ type Restored struct {
 	From         string    `json:"from"`                   // the name of the backup
 	Held         bool      `json:"held,omitempty"`         // the first start has put its holds
 	ReconciledAt time.Time `json:"reconciled_at,omitzero"` // zero: record and storages were not compared yet
+	Accepted     string    `json:"accepted,omitempty"`     // why what disagreed then was left so; "": nothing disagreed
 }
 
 // Open reports whether record and storages are still to be compared.

@@ -33,6 +33,7 @@ var why = map[registry.Act]string{
 	registry.ActUnhold:   "See hold.",
 	registry.ActGiveUp:   "A receiver that is gone for good would keep a job from completing although its object is preserved. An admin ends the tries: the job completes, and records who gave up and why. In Merritt such a job fails and is deleted.",
 	registry.ActAbandon:  "A job that announced a version and can never store it, for instance because staging and source are lost, would block its object for ever. One admin requests the abandonment, another approves it. A worker then makes sure that no storage shows the version, removes what the job wrote of it, and withdraws the announcement. The job is Failed again, and can be requeued or deleted.",
+	registry.ActAdopt:    "After a restore from an older backup a job may wait whose version the storages have already. `holdfast reconcile` takes that version over, and the job goes on behind it instead of storing it twice.",
 }
 
 // absent gives the reason for each change of the seeds that this state machine lacks.
@@ -191,6 +192,8 @@ func targets(r registry.Route, at registry.Stage, t registry.Transition) []regis
 		return r.UpTo(at)
 	case registry.ToProcess:
 		return []registry.Stage{registry.Process}
+	case registry.ToNotify:
+		return []registry.Stage{registry.Notify}
 	case registry.Stay:
 	}
 	return []registry.Stage{at}

@@ -47,6 +47,9 @@ const (
 	// see, is given up. If another admin has requested it before, a worker does it, see
 	// [Abandonment].
 	ActAbandon Act = "abandon"
+	// ActAdopt: the item's version was found in its storages, and the record, which was restored from an
+	// older backup, did not know it. The item goes on behind the steps that made the version.
+	ActAdopt Act = "adopt"
 )
 
 // Move says how an act changes the stage.
@@ -59,6 +62,8 @@ const (
 	Back Move = "back" // the same or any earlier stage
 	// ToProcess leads to stage process, forwards or backwards.
 	ToProcess Move = "process"
+	// ToNotify leads to stage notify.
+	ToNotify Move = "notify"
 )
 
 // Transition is one line of the state machine. [Transitions] is its only declaration: the store
@@ -113,6 +118,8 @@ func table() []Transition {
 	requeued := actionsBut(StepProcess)
 	// An item that has announced a version is only rolled forward (R7). When its object is
 	// preserved, the rest of it may be deleted.
+	// The stages that make a version.
+	making := []Stage{Estimate, Provision, Download, Scan, Process, Replicate, Record}
 	free, safe, announced := []Commitment{Uncommitted}, []Commitment{Uncommitted, Preserved}, []Commitment{Announced}
 	return []Transition{
 		{Act: ActSubmit, From: "", To: Pending, By: "depositor"},
@@ -171,6 +178,10 @@ func table() []Transition {
 		{Act: ActGiveUp, From: Running, To: Running, By: "admin", Actions: []Action{Ingest}, Stages: []Stage{Notify}, Notifies: true, Ours: true},
 		{Act: ActAbandon, From: Failed, To: Failed, By: "admin", Actions: []Action{Ingest}, Commitments: announced, Ours: true},
 		{Act: ActAbandon, From: Failed, To: Pending, Move: ToProcess, By: "admin", Actions: []Action{Ingest}, Commitments: announced, Ours: true},
+		{Act: ActAdopt, From: Pending, To: Pending, Move: ToNotify, By: "registry", Actions: []Action{Ingest}, Stages: making, Ours: true},
+		{Act: ActAdopt, From: Running, To: Pending, Move: ToNotify, By: "registry", Actions: []Action{Ingest}, Stages: making, Ours: true},
+		{Act: ActAdopt, From: Failed, To: Pending, Move: ToNotify, By: "registry", Actions: []Action{Ingest}, Stages: making, Ours: true},
+		{Act: ActAdopt, From: Cancelled, To: Pending, Move: ToNotify, By: "registry", Actions: []Action{Ingest}, Stages: making, Ours: true},
 	}
 }
 

@@ -335,7 +335,7 @@ func scanRestoredHeld(row sqldb.Scanner) (held bool, err error) {
 func (t *Tx) WhileRestored() error {
 	held, err := scanRestoredHeld(t.Row(selectRestoredHeld, sqldb.SettingRestored, restoring))
 	if err == nil && held {
-		err = fmt.Errorf("%w: this Registry was restored from a backup, and its record may be older than the storages; compare them, and release the holds first (docs/receipt.md, After a backup was restored)", registry.ErrInvalid)
+		err = fmt.Errorf("%w: this Registry was restored from a backup, and its record may be older than the storages; first stop it, and compare them with `holdfast reconcile` (docs/receipt.md, After a backup was restored)", registry.ErrInvalid)
 	}
 	return err
 }
@@ -347,21 +347,93 @@ func (e *Engine) HoldRestored(ctx context.Context) (r registry.Restored, err err
 		if r, err = scanRestored(t.Row(selectRestored, sqldb.SettingRestored)); err != nil || !r.Open() || r.Held {
 			return err
 		}
-		reason := "restored from a backup of " + r.BackupAt.UTC().Format(time.RFC3339) + ": the storages may be newer than the record; see docs/receipt.md"
-		for _, stage := range registry.RestoredStages() {
-			if err := t.addHold(registry.Hold{Scope: registry.HoldStage, Key: string(stage), Reason: reason, Actor: restoring}); err != nil {
-				return err
-			}
-		}
-		r.Held = true
-		text, err := json.Marshal(r)
-		if err != nil {
-			return fmt.Errorf("encode the mark of a restored database: %w", err)
-		}
-		return t.Do(sqldb.PutRestored, sqldb.SettingRestored, string(text), r.From, restoring, t.Now)
+		return t.holdRestored(&r)
 	})
 	if err != nil {
 		return r, fmt.Errorf("hold what a restored database must not do: %w", err)
 	}
 	return r, nil
+}
+
+// MarkRestored marks a database as restored by other means than `holdfast backup restore`, and holds what
+// it must not do. The record is taken to be as old as its newest event. A database that bears a mark
+// already keeps it.
+func (e *Engine) MarkRestored(ctx context.Context) (r registry.Restored, err error) {
+	err = e.Write(ctx, func(t *Tx) error {
+		if r, err = scanRestored(t.Row(selectRestored, sqldb.SettingRestored)); err != nil || r.Open() {
+			return err
+		}
+		var newest int64
+		if err := t.Get(`SELECT COALESCE(MAX(at), $1) FROM event`, []any{t.Now}, &newest); err != nil {
+			return err
+		}
+		r = registry.Restored{BackupAt: sqldb.FromMicros(newest), RestoredAt: sqldb.FromMicros(t.Now)}
+		return t.holdRestored(&r)
+	})
+	if err != nil {
+		return r, fmt.Errorf("mark the database as restored: %w", err)
+	}
+	return r, nil
+}
+
+func (t *Tx) holdRestored(r *registry.Restored) error {
+	reason := "restored from a backup of " + r.BackupAt.UTC().Format("2006-01-02T15:04:05Z") + ": the storages may be newer than the record; see `holdfast reconcile --help`"
+	for _, stage := range registry.RestoredStages() {
+		if err := t.addHold(registry.Hold{Scope: registry.HoldStage, Key: string(stage), Reason: reason, Actor: restoring}); err != nil {
+			return err
+		}
+	}
+	r.Held = true
+	return t.putRestored(*r, restoring)
+}
+
+func (t *Tx) putRestored(r registry.Restored, actor string) error {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("encode the mark of a restored database: %w", err)
+	}
+	return t.Do(sqldb.PutRestored, sqldb.SettingRestored, string(text), r.From, actor, t.Now)
+}
+
+// Reconciled notes that record and storages were compared, and releases the holds of a restored
+// database. accepted says why what disagrees is left so; "": nothing disagrees. A database that was not
+// restored, or is judged already, stays as it is.
+func (e *Engine) Reconciled(ctx context.Context, accepted, actor string) error {
+	err := e.Write(ctx, func(t *Tx) error {
+		r, err := scanRestored(t.Row(selectRestored, sqldb.SettingRestored))
+		if err != nil || !r.Open() {
+			return err
+		}
+		stages, err := t.Strings(`SELECT key FROM hold WHERE actor = $1 AND scope = $2 ORDER BY key`, restoring, registry.HoldStage)
+		if err != nil {
+			return err
+		}
+		for _, stage := range stages {
+			if err := t.removeHold(registry.HoldStage, stage, actor); err != nil {
+				return err
+			}
+		}
+		r.ReconciledAt, r.Accepted = sqldb.FromMicros(t.Now), sqldb.Clean(accepted)
+		return t.putRestored(r, actor)
+	})
+	if err != nil {
+		return fmt.Errorf("note that record and storages were compared: %w", err)
+	}
+	return nil
+}
+
+// Adopt moves a job behind the steps that make a version, because the storages have its version. An
+// attempt that runs is taken away from its worker. A job that is further, or was given up for good, or
+// waits for its graph to be sealed, stays as it is.
+func (t *Tx) Adopt(it registry.WorkItem, actor, reason string) error {
+	route, ok := it.Route()
+	if !ok || Check(it, registry.ActAdopt, registry.Pending) != nil || !slices.Contains(route.UpTo(registry.Notify), it.Stage) {
+		return nil
+	}
+	if it.Status == registry.Running {
+		if err := t.withdraw(it, reason, registry.Pending); err != nil {
+			return err
+		}
+	}
+	return t.Move(it, Change{act: registry.ActAdopt, Stage: registry.Notify, Status: registry.Pending, n: it.Attempt, Actor: actor, Reason: reason})
 }

@@ -100,6 +100,8 @@ func plainEvent(t lang.Texts, e registry.Event) string {
 		text = t.T("Held.")
 	case registry.ActUnhold:
 		text = t.T("Released.")
+	case registry.ActAdopt:
+		text = t.T("Its version was found in the storages: it goes on at %s.", stage)
 	case registry.ActPriority, registry.ActGiveUp, registry.ActAbandon, registry.ActPurge:
 	}
 	switch e.Type {
