@@ -130,6 +130,20 @@ func (r *Root) Inventory(ctx context.Context, id string, n int) (*Inventory, err
 	return inv, nil
 }
 
+// Committed is Inventory for a version that is committed, whether or not the root inventory shows it
+// already.
+func (r *Root) Committed(ctx context.Context, id string, n int) (*Inventory, error) {
+	p, err := r.versionOf(ctx, id, n)
+	if err != nil {
+		return nil, err
+	}
+	inv, err := r.loadInventory(ctx, p.base+"/"+p.version)
+	if err == nil && (inv.ID != id || inv.Head() != n) {
+		err = fmt.Errorf("%q: inventory is that of version %d of %q", p.base, inv.Head(), inv.ID)
+	}
+	return inv, err
+}
+
 // until returns the inventory without the versions after n. Its manifest still has their content.
 func (inv *Inventory) until(n int) *Inventory {
 	if n >= len(inv.Versions) {

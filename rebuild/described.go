@@ -32,12 +32,12 @@ func (e *entering) withoutReceipt(until int) error {
 
 func (e *entering) fromInventory(version int) error {
 	e.fault("version %d has no right receipt: its files and identity are those of its OCFL inventory and system files; its events, formats and times of checks are missing", version)
-	h, err := e.described(version)
+	c := e.with(version)
+	inv, err := c.root.Committed(e.ctx, e.ID, version)
 	if err != nil {
 		return err
 	}
-	c := e.with(version)
-	inv, err := c.root.Inventory(e.ctx, e.ID, version)
+	h, err := e.described(c, inv, version)
 	if err != nil {
 		return err
 	}
@@ -119,29 +119,24 @@ func (c *Copy) sizes(e *entering) (map[string]int64, error) {
 
 // described returns what the inventory and the system files of a version say of its identity. What they
 // do not say is empty. Created and Named are the times of this and of the first version.
-func (e *entering) described(version int) (h receipt.Header, err error) {
-	c := e.with(version)
-	inv, err := c.root.Inventory(e.ctx, e.ID, version)
-	if err != nil {
-		return h, err
-	}
+func (e *entering) described(c *Copy, inv *ocfl.Inventory, version int) (h receipt.Header, err error) {
 	h.Created, h.Named = inv.Versions[version-1].Created, inv.Versions[0].Created
-	owner, err := e.system(c, version, "mrt-owner.txt")
+	owner, err := e.system(c, inv, "mrt-owner.txt")
 	if err != nil {
 		return h, err
 	}
 	h.Owner = strings.TrimSpace(owner)
-	ingest, err := e.fields(c, version, "mrt-ingest.txt")
+	ingest, err := e.fields(c, inv, "mrt-ingest.txt")
 	if err != nil {
 		return h, err
 	}
 	h.Collection, h.Item = ingest["profile"], ingest["job"]
-	mom, err := e.fields(c, version, "mrt-mom.txt")
+	mom, err := e.fields(c, inv, "mrt-mom.txt")
 	if err != nil {
 		return h, err
 	}
 	h.LocalIDs = slices.Compact(slices.Sorted(slices.Values(metadata.SplitLocalIDs(mom["localIdentifier"]))))
-	text, err := e.system(c, version, metadata.ERCFile)
+	text, err := e.system(c, inv, metadata.ERCFile)
 	if err != nil {
 		return h, err
 	}
@@ -165,7 +160,9 @@ func (e *entering) profile() (p registry.Profile, err error) {
 	if slices.Equal(p.Storages, []string{registry.DefaultStorage}) {
 		p.Storages = nil // as by default
 	}
-	members, err := e.system(c, e.Head, "mrt-membership.txt")
+	// A version with many files is not read into memory for this.
+	in, err := c.root.OpenFile(e.ctx, e.ID, e.Head, registry.SystemFolder+"mrt-membership.txt")
+	members, err := e.text(e.Head, "mrt-membership.txt", in, err)
 	p.Collections = strings.Fields(members)
 	return p, err
 }
@@ -179,15 +176,15 @@ func first(values []string) string {
 }
 
 // fields returns the fields of a system file.
-func (e *entering) fields(c *Copy, version int, name string) (map[string]string, error) {
-	text, err := e.system(c, version, name)
+func (e *entering) fields(c *Copy, inv *ocfl.Inventory, name string) (map[string]string, error) {
+	text, err := e.system(c, inv, name)
 	if err != nil {
 		return nil, err
 	}
 	out := map[string]string{}
 	records, err := metadata.ReadANVL(strings.NewReader(text))
 	if err != nil {
-		e.fault("version %d: %s cannot be read: %v", version, name, err)
+		e.fault("version %d: %s cannot be read: %v", inv.Head(), name, err)
 		return out, nil
 	}
 	for _, r := range records {
@@ -202,8 +199,17 @@ func (e *entering) fields(c *Copy, version int, name string) (map[string]string,
 const mostSystem = 1 << 20
 
 // system returns a system file of a version; "" with a fault if there is none that can be read.
-func (e *entering) system(c *Copy, version int, name string) (string, error) {
-	in, err := c.root.OpenFile(e.ctx, e.ID, version, registry.SystemFolder+name)
+func (e *entering) system(c *Copy, inv *ocfl.Inventory, name string) (string, error) {
+	file, there := inv.Lookup(0, registry.SystemFolder+name)
+	if !there {
+		return e.text(inv.Head(), name, nil, ocfl.ErrNotFound)
+	}
+	in, err := c.root.OpenContent(e.ctx, inv, file.Digest, 0, -1)
+	return e.text(inv.Head(), name, in, err)
+}
+
+// text reads a system file that was opened.
+func (e *entering) text(version int, name string, in io.ReadCloser, err error) (string, error) {
 	if errors.Is(err, ocfl.ErrNotFound) || unreadable(err) {
 		e.fault("version %d has no %s", version, name)
 		return "", nil

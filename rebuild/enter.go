@@ -102,8 +102,11 @@ func (e *entering) all() error {
 	e.object.IDs = slices.SortedFunc(maps.Keys(e.ids), func(a, b registry.OwnedID) int {
 		return cmp.Or(cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.LocalID, b.LocalID))
 	})
-	if e.assigned > e.last {
+	switch {
+	case e.assigned > e.last:
 		e.object.Terms = e.terms
+	case e.recorded != nil && e.recorded.Head == e.Head: // who set them since may have an event that the storages lack
+		e.object.Terms = e.recorded.Terms
 	}
 	e.object.ID, e.object.Head = e.ID, e.Head
 	if e.object.Profile, err = e.profile(); err != nil {
@@ -113,9 +116,7 @@ func (e *entering) all() error {
 	if err == nil && e.collections != nil { // not earlier: until then another object must bring the profile, too
 		e.collections.Store(e.object.Collection, true)
 	}
-	for _, id := range taken {
-		e.fault("its local id %q of %s belongs to %s, too, which keeps it", id.LocalID, id.Owner, id.ObjectID)
-	}
+	e.taken = taken
 	return err
 }
 
@@ -143,7 +144,12 @@ func (e *entering) receipt(h receipt.Header) error {
 		return err
 	}
 	if h.Format < 3 { // it does not say these
-		said, err := e.described(h.Version)
+		c := e.with(h.Version)
+		inv, err := c.root.Committed(e.ctx, e.ID, h.Version)
+		if err != nil {
+			return err
+		}
+		said, err := e.described(c, inv, h.Version)
 		if err != nil {
 			return err
 		}
@@ -258,7 +264,9 @@ func (e *entering) event(ev receipt.Event, hash string) error {
 	if ev.Version == e.header.Version && ev.Seq <= e.header.Events.Last() && !e.skipped {
 		p.ItemID = e.header.Item // an event of the version that is in its own receipt
 	}
-	e.events = append(e.events, p)
+	if e.recorded == nil || ev.Seq > e.recorded.LastEvent {
+		e.events = append(e.events, p)
+	}
 	if terms, ok := registry.TermsIn(ev.Detail); ok && ev.Type == registry.PolicyAssignment {
 		e.terms, e.assigned = terms, ev.Seq
 	}

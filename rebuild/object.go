@@ -18,8 +18,8 @@ import (
 
 	"github.com/holdfast/holdfast/evidence"
 	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/receipt"
-	"github.com/holdfast/holdfast/storage"
 )
 
 // Copy is what one storage holds of an object.
@@ -30,6 +30,8 @@ type Copy struct {
 
 	root        ocfl.Named
 	inventories map[int]string // of the versions that are right: ALGORITHM:HEX
+	unshown     int            // a version that is written, and that the object's inventory does not show; 0: none
+	left        string         // a file of a version after the last one that is written, which nobody finished; "": none
 }
 
 // Object is what storages hold of an object.
@@ -40,7 +42,9 @@ type Object struct {
 	Faults []string `json:"faults,omitempty"` // of the object as a whole
 
 	evidence    *evidence.Copies
-	collections *sync.Map // of which an object was entered; nil: that is not known
+	recorded    *registry.RecordedObject // what the Registry has of it; nil: that is not known
+	taken       []registry.TakenID       // local ids that other objects kept
+	collections *sync.Map                // of which an object was entered; nil: that is not known
 }
 
 func (o *Object) fault(format string, args ...any) {
@@ -134,8 +138,20 @@ func find(ctx context.Context, root ocfl.Named, id string) (c Copy, there bool, 
 	case err != nil:
 		return c, false, err
 	}
-	for version := 1; version <= head.Head; version++ {
-		inventory := "v" + strconv.Itoa(version) + "/inventory.json"
+	for version := 1; ; version++ {
+		folder := "v" + strconv.Itoa(version)
+		if version > head.Head {
+			written, other, err := c.written(ctx, head.Key+"/"+folder)
+			if err != nil {
+				return c, true, err
+			}
+			if !written {
+				c.left = other
+				return c, true, nil
+			}
+			c.unshown = version
+		}
+		inventory := folder + "/inventory.json"
 		algorithm, digest, err := root.Sidecar(ctx, id, inventory)
 		if unreadable(err) || errors.Is(err, ocfl.ErrNotFound) {
 			c.fault("%s: its sidecar cannot be read: %v", inventory, err)
@@ -153,14 +169,40 @@ func find(ctx context.Context, root ocfl.Named, id string) (c Copy, there bool, 
 		}
 		c.inventories[version], c.Head = algorithm+":"+digest, version
 	}
-	next := head.Key + "/v" + strconv.Itoa(head.Head+1) + "/inventory.json"
-	switch _, err := root.Store().Stat(ctx, next); {
-	case err == nil:
-		c.fault("version %d is written, but the object's inventory does not show it: its job was interrupted, and its version is not entered", head.Head+1)
-	case !errors.Is(err, storage.ErrNotFound):
-		return c, true, err
+}
+
+// written reports whether the folder of a version has its inventory, with which a version is committed
+// (R2), or else a file that it has; "": none.
+func (c *Copy) written(ctx context.Context, folder string) (is bool, other string, err error) {
+	for info, err := range c.root.Store().List(ctx, folder+"/") {
+		if err != nil {
+			return false, "", fmt.Errorf("list %q: %w", folder, err)
+		}
+		if info.Key == folder+"/inventory.json" {
+			return true, "", nil
+		}
+		other = info.Key
 	}
-	return c, true, nil
+	return false, other, nil
+}
+
+// interrupted adds the faults of versions that nobody recorded.
+func (o *Object) interrupted() {
+	for i := range o.Copies {
+		if c := &o.Copies[i]; c.unshown > 0 {
+			c.fault("version %d is written, but the object's inventory does not show it: its job was interrupted", c.unshown)
+		}
+	}
+}
+
+// leftText says what follows from files that nobody finished.
+func leftText(c *Copy) string {
+	return fmt.Sprintf("%s is of a version that was not finished, and is in the way of the next one: move the version's folder away (docs/operating.md, Foreign files)", c.left)
+}
+
+// takenText says that an object did not get a local id.
+func takenText(id registry.TakenID) string {
+	return fmt.Sprintf("its local id %q of %s belongs to %s, too, which keeps it", id.LocalID, id.Owner, id.ObjectID)
 }
 
 // unreadable says whether an error is about what is stored, and not about the storage.

@@ -3,12 +3,9 @@ package rebuild
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
@@ -42,9 +39,6 @@ type Report struct {
 	Unreadable int64 `json:"unreadable"` // objects and tombstones that were not entered
 }
 
-// portion is how many objects are read between two notes of how far it is.
-const portion = 256
-
 // Run enters all objects of the storages into a Registry without objects: first the tombstones, then
 // the objects of each storage in the order of their folders. After it was killed, a repeat goes on
 // after the last portion that it had noted; it comes to the same. ErrRebuilt: the Registry has objects
@@ -60,20 +54,9 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	if err := r.begin(ctx); err != nil {
 		return r.report, err
 	}
-	if r.state.Storage == "" { // otherwise the tombstones are entered
-		for _, root := range o.Roots {
-			if err := r.tombstones(ctx, root); err != nil {
-				return r.report, err
-			}
-		}
-	}
-	for i, root := range o.Roots {
-		if r.passed(i) {
-			continue
-		}
-		if err := r.objects(ctx, i, root); err != nil {
-			return r.report, err
-		}
+	w := walk{roots: r.Roots, atOnce: r.AtOnce, state: &r.state, tombstone: r.tombstone, object: r.object, unreadable: r.unreadable, save: r.save}
+	if err := w.all(ctx); err != nil {
+		return r.report, err
 	}
 	r.state.Ended = o.Now()
 	return r.report, r.save(ctx)
@@ -127,16 +110,6 @@ func (r *run) save(ctx context.Context) error {
 	return r.To.SaveRebuild(ctx, r.state)
 }
 
-// passed reports whether an earlier run had read a storage.
-func (r *run) passed(i int) bool {
-	for j, name := range r.state.Storages {
-		if name == r.state.Storage {
-			return i < j
-		}
-	}
-	return false
-}
-
 // add counts an object, and tells of its faults.
 func (r *run) add(o *Object, count func(*Report)) error {
 	r.mu.Lock()
@@ -148,67 +121,13 @@ func (r *run) add(o *Object, count func(*Report)) error {
 	return r.Fault(*o)
 }
 
-// objects enters the objects of one storage that no storage before it has.
-func (r *run) objects(ctx context.Context, i int, root ocfl.Named) error {
-	if r.state.Storage != root.Name {
-		r.state.Storage, r.state.After = root.Name, ""
-	}
-	group, inGroup := r.group(ctx)
-	n, last := 0, r.state.After
-	next := func() error {
-		if err := group.Wait(); err != nil {
-			return err
-		}
-		r.state.After = last
-		group, inGroup = r.group(ctx)
-		return r.save(ctx)
-	}
-	for found, err := range root.ObjectsAfter(ctx, r.state.After) {
-		if err != nil && found.Key == "" {
-			return errors.Join(err, group.Wait())
-		}
-		last = found.Key
-		group.Go(func() error {
-			if err != nil {
-				return r.unreadable(root, found.Key, err)
-			}
-			return r.object(inGroup, i, found.ID)
-		})
-		if n++; n%portion == 0 {
-			if err := next(); err != nil {
-				return err
-			}
-		}
-	}
-	return next()
-}
-
-// group returns a group for a portion of objects.
-func (r *run) group(ctx context.Context) (*errgroup.Group, context.Context) {
-	group, inGroup := errgroup.WithContext(ctx)
-	group.SetLimit(r.AtOnce)
-	return group, inGroup
-}
-
-// unreadable tells of a folder whose inventory does not say which object it is.
-func (r *run) unreadable(root ocfl.Named, folder string, err error) error {
-	if !unreadable(err) {
-		return err
-	}
-	o := &Object{Copies: []Copy{{Storage: root.Name, Faults: []string{fmt.Sprintf("folder %s: %v", folder, err)}}}}
+// unreadable tells of something that does not say which object it is.
+func (r *run) unreadable(o *Object) error {
 	return r.add(o, func(p *Report) { p.Unreadable++ })
 }
 
-// object enters an object, unless a storage before this one has it, or it is entered already.
-func (r *run) object(ctx context.Context, i int, id string) error {
-	for _, earlier := range r.Roots[:i] {
-		switch _, err := earlier.Head(ctx, id); {
-		case err == nil:
-			return nil
-		case !errors.Is(err, ocfl.ErrNotFound) && !unreadable(err):
-			return err
-		}
-	}
+// object enters an object, unless it is entered already.
+func (r *run) object(ctx context.Context, id string) error {
 	head, gone, err := r.To.EnteredHead(ctx, id)
 	if err != nil {
 		return err
@@ -221,6 +140,12 @@ func (r *run) object(ctx context.Context, i int, id string) error {
 		return err
 	}
 	o.collections = &r.collections
+	o.interrupted()
+	for i := range o.Copies {
+		if c := &o.Copies[i]; c.left != "" {
+			c.fault("%s", leftText(c))
+		}
+	}
 	switch {
 	case gone != "":
 		o.fault("it was deleted, and files of it are left")
@@ -232,6 +157,9 @@ func (r *run) object(ctx context.Context, i int, id string) error {
 	default:
 		if err := o.Enter(ctx, r.To); err != nil {
 			return err
+		}
+		for _, id := range o.taken {
+			o.fault("%s", takenText(id))
 		}
 	}
 	return r.add(o, func(p *Report) {
@@ -256,60 +184,63 @@ func (o *Object) faulty() bool {
 	return len(o.Faults) > 0
 }
 
-// tombstones enters the deleted objects of one storage.
-func (r *run) tombstones(ctx context.Context, root ocfl.Named) error {
-	for text, err := range root.Tombstones(ctx) {
-		if err != nil {
-			return err
-		}
-		stone, trusted, err := receipt.ReadTombstone(text, r.Keys)
-		o := &Object{ID: stone.Object, Copies: []Copy{{Storage: root.Name}}}
-		if err != nil {
-			o.Copies[0].fault("a tombstone of %q cannot be read: %v", stone.Object, err)
-			if err := r.add(o, func(p *Report) { p.Unreadable++ }); err != nil {
-				return err
-			}
-			continue
-		}
-		if !trusted && len(r.Keys) > 0 {
-			o.Copies[0].fault("none of the keys signed its tombstone")
-		}
-		if err := r.tombstone(ctx, stone, o); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// tombstone enters a deleted object, unless another storage's tombstone of it was entered.
-func (r *run) tombstone(ctx context.Context, stone receipt.Tombstone, report *Object) error {
-	_, gone, err := r.To.EnteredHead(ctx, stone.Object)
+// tombstone enters a deleted object, unless it is entered already.
+func (r *run) tombstone(ctx context.Context, b *buried) error {
+	_, gone, err := r.To.EnteredHead(ctx, b.ID)
 	if err != nil || gone != "" {
 		return err
 	}
-	d := registry.Deletion{
-		ObjectID: stone.Object, Status: registry.DeletionDeleted, Reason: stone.Reason, AskedBy: stone.AskedBy, AskedAt: stone.AskedAt,
-		ApprovedBy: stone.ApprovedBy, ApprovedAt: &stone.ApprovedAt, ItemID: stone.Item,
-		Last: registry.Remains{Version: stone.Last.Version, Inventory: stone.Last.Inventory, Files: stone.Last.Files},
-	}
-	o := registry.EnteredObject{
-		MintedFor: d.ItemID,
-		Object: registry.Object{
-			ID: d.ObjectID, Head: d.Last.Version, Gone: d.Status, Deletion: &d, CreatedAt: d.AskedAt, UpdatedAt: *d.ApprovedAt,
-			Owner: stone.Owner, Collection: stone.Collection,
-		},
-	}
-	for _, id := range stone.LocalIDs {
-		o.IDs = append(o.IDs, registry.OwnedID{Owner: stone.Owner, LocalID: id})
-	}
 	if !r.DryRun {
-		taken, err := r.To.EnterObject(ctx, o)
+		taken, err := r.To.EnterObject(ctx, b.object())
 		if err != nil {
 			return err
 		}
 		for _, id := range taken {
-			report.fault("its local id %q of %s belongs to %s, too, which keeps it", id.LocalID, id.Owner, id.ObjectID)
+			b.fault("%s", takenText(id))
 		}
 	}
-	return r.add(report, func(p *Report) { p.Deleted++ })
+	return r.add(&b.Object, func(p *Report) { p.Deleted++ })
+}
+
+// buried is a deleted object: its tombstone, and the faults of it.
+type buried struct {
+	Object
+	deletion registry.Deletion
+	stone    receipt.Tombstone
+}
+
+// object returns the deleted object to be entered.
+func (b *buried) object() registry.EnteredObject {
+	d := b.deletion
+	o := registry.EnteredObject{
+		MintedFor: d.ItemID,
+		Object: registry.Object{
+			ID: d.ObjectID, Head: d.Last.Version, Gone: d.Status, Deletion: &d, CreatedAt: d.AskedAt, UpdatedAt: *d.ApprovedAt,
+			Owner: b.stone.Owner, Collection: b.stone.Collection,
+		},
+	}
+	for _, id := range b.stone.LocalIDs {
+		o.IDs = append(o.IDs, registry.OwnedID{Owner: b.stone.Owner, LocalID: id})
+	}
+	return o
+}
+
+// buriedIn reads a tombstone in a storage. keys are those that are trusted. Its error says that it cannot
+// be read.
+func buriedIn(storage string, text []byte, keys []receipt.PublicKey) (*buried, error) {
+	stone, trusted, err := receipt.ReadTombstone(text, keys)
+	b := &buried{Object: Object{ID: stone.Object, Copies: []Copy{{Storage: storage}}}, stone: stone}
+	if err != nil {
+		b.Copies[0].fault("a tombstone of %q cannot be read: %v", stone.Object, err)
+		return b, err
+	}
+	if !trusted && len(keys) > 0 {
+		b.Copies[0].fault("none of the keys signed its tombstone")
+	}
+	b.deletion = registry.Deletion{
+		ObjectID: stone.Object, Status: registry.DeletionDeleted, Reason: stone.Reason, AskedBy: stone.AskedBy, AskedAt: stone.AskedAt,
+		ApprovedBy: stone.ApprovedBy, ApprovedAt: &stone.ApprovedAt, ItemID: stone.Item, Tombstone: string(text),
+		Last: registry.Remains{Version: stone.Last.Version, Inventory: stone.Last.Inventory, Files: stone.Last.Files},
+	}
+	return b, nil
 }

@@ -235,20 +235,54 @@ type Rebuilding interface {
 	// EnterVersion enters a version whose files were entered.
 	EnterVersion(ctx context.Context, v EnteredVersion) error
 	// EnterObject makes an object with its entered versions visible. It returns the local ids that
-	// belong to other objects, which keep them.
+	// belong to other objects, which keep them. A job that the Registry has, and of whose version it did
+	// not know that it was stored, goes on behind the steps that made it.
 	EnterObject(ctx context.Context, o EnteredObject) (taken []TakenID, err error)
+}
+
+// Reconciling compares the Registry with what storages hold, after it was restored from an older backup,
+// and enters what it does not know. Every call may be repeated.
+type Reconciling interface {
+	Rebuilding
+	// ReconcileState returns how far the last comparison is; a zero value if there was none.
+	ReconcileState(ctx context.Context) (RebuildState, error)
+	// SaveReconcile notes how far a comparison is.
+	SaveReconcile(ctx context.Context, s RebuildState) error
+	// Recorded returns the record of an object; a zero value if there is none.
+	Recorded(ctx context.Context, objectID string) (RecordedObject, error)
+	// RecordedAfter lists the objects that have a version and are not deleted, by id.
+	RecordedAfter(ctx context.Context, after string, limit int) ([]string, error)
+	// TakenIDs returns those of the local ids that belong to other objects than this one.
+	TakenIDs(ctx context.Context, objectID string, ids []OwnedID) ([]TakenID, error)
+	// EventHash returns the hash of an event of an object's chain; "" if it is not there.
+	EventHash(ctx context.Context, objectID string, seq int64) (string, error)
+	// WithdrawVersion withdraws the announced version of an object, whose place in the storages another
+	// one has. Its job makes its version anew.
+	WithdrawVersion(ctx context.Context, objectID string) error
+	// EnterDeletion enters what a tombstone says of an object that the Registry believes to be alive. The
+	// deletion's item carries it on; if it is not there any more, it is made again.
+	EnterDeletion(ctx context.Context, d Deletion) error
+}
+
+// RecordedObject is the record of an object. Its Head is 0 if it is only named.
+type RecordedObject struct {
+	Object             // without the checks of its files
+	AnnouncedBy string // the item of its announced version
+	LastEvent   int64  // number of the last event of its chain
+	LastHash    string // and its hash
 }
 
 // ErrRebuilt says that a Registry must not be rebuilt, because it has objects.
 var ErrRebuilt = errors.New("the Registry has objects already")
 
-// RebuildState says how far a rebuild is.
+// RebuildState says how far a rebuild is, or a comparison.
 type RebuildState struct {
 	Begun    time.Time       `json:"begun,omitzero"`
 	Ended    time.Time       `json:"ended,omitzero"`
 	Storages []string        `json:"storages"` // their names, in their order
 	Storage  string          `json:"storage"`  // that is being read
 	After    string          `json:"after"`    // the folder there up to which everything was entered
+	Recorded bool            `json:"recorded"` // the storages were read: the recorded objects are looked for, after the object After
 	Report   json.RawMessage `json:"report,omitempty"`
 }
 

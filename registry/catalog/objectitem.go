@@ -77,7 +77,12 @@ func (t *tx) objectItemOf(r registry.ObjectRequest) (id string, err error) {
 
 // addObjectItem adds an item about an object, in the object's collection and with its storages.
 func (t *tx) addObjectItem(r registry.ObjectRequest) (id string, err error) {
-	n := work.NewItem{ID: sqldb.NewID(), Action: r.Action, Status: registry.Pending, Priority: registry.DefaultPriority, Actor: r.Actor}
+	return t.addItem(sqldb.NewID(), r)
+}
+
+// addItem is addObjectItem for an item that has its id already.
+func (t *tx) addItem(id string, r registry.ObjectRequest) (_ string, err error) {
+	n := work.NewItem{ID: id, Action: r.Action, Status: registry.Pending, Priority: registry.DefaultPriority, Actor: r.Actor}
 	if r.Spec.Version == 0 {
 		if r.Spec.Version, err = t.head(r.Spec.ObjectID); err != nil {
 			return "", err

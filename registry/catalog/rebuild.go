@@ -40,11 +40,7 @@ func rebuildState(row sqldb.Scanner) (out registry.RebuildState, err error) {
 
 // SaveRebuild implements registry.Rebuilding.
 func (s *Catalog) SaveRebuild(ctx context.Context, state registry.RebuildState) error {
-	text, err := json.Marshal(state)
-	if err != nil {
-		return fmt.Errorf("encode how far the rebuild is: %w", err)
-	}
-	err = s.write(ctx, func(t *tx) error {
+	err := s.write(ctx, func(t *tx) error {
 		before, err := rebuildState(t.Row(selectRebuild, rebuildSetting))
 		if err != nil {
 			return err
@@ -57,13 +53,22 @@ func (s *Catalog) SaveRebuild(ctx context.Context, state registry.RebuildState) 
 				return registry.ErrRebuilt
 			}
 		}
-		return t.Do(`INSERT INTO setting (name, value, reason, actor, at) VALUES ($1, $2, '', 'rebuild', $3)
-			ON CONFLICT (name) DO UPDATE SET value = $2, at = $3`, rebuildSetting, string(text), t.Now)
+		return t.putState(rebuildSetting, state)
 	})
 	if err != nil {
 		return fmt.Errorf("note how far the rebuild is: %w", err)
 	}
 	return nil
+}
+
+// putState notes how far a reading of the storages is, in the setting of this name.
+func (t *tx) putState(name string, state registry.RebuildState) error {
+	text, err := json.Marshal(state)
+	if err != nil {
+		return fmt.Errorf("encode how far it is: %w", err)
+	}
+	return t.Do(`INSERT INTO setting (name, value, reason, actor, at) VALUES ($1, $2, '', $1, $3)
+		ON CONFLICT (name) DO UPDATE SET value = $2, at = $3`, name, string(text), t.Now)
 }
 
 // EnteredHead implements registry.Rebuilding.
@@ -195,14 +200,18 @@ func (s *Catalog) EnterObject(ctx context.Context, o registry.EnteredObject) (ta
 				return err
 			}
 		}
-		err = t.Do(`UPDATE object_version SET status = 'recorded' WHERE object_id = $1 AND version <= $2 AND status = 'intended'`, o.ID, o.Head)
+		versions, err := t.visible(o.ID, o.Head)
 		if err != nil {
 			return err
 		}
-		return t.Do(`UPDATE object SET head = $2, collection = $3, owner = $4, title = $5, creator = $6, date = $7,
+		err = t.Do(`UPDATE object SET head = $2, collection = $3, owner = $4, title = $5, creator = $6, date = $7,
 			files = $8, size_bytes = $9, updated_at = $10, terms = $11, gone = $12 WHERE id = $1 AND head <= $2`,
 			o.ID, o.Head, o.Collection, o.Owner, sqldb.Clean(o.Title), sqldb.Clean(o.Creator), sqldb.Clean(o.Date),
 			o.Files, o.SizeBytes, sqldb.Micros(o.UpdatedAt), terms, o.Gone)
+		if err != nil {
+			return err
+		}
+		return t.adoptJobs(o, versions)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("enter object %s: %w", o.ID, err)
@@ -210,9 +219,12 @@ func (s *Catalog) EnterObject(ctx context.Context, o registry.EnteredObject) (ta
 	return taken, nil
 }
 
-// enterID binds a local id to an object. It returns the object that has it, if that is another one.
+// enterID binds a local id to an object. It returns the object that has it, if that is another one that
+// has more than a name.
 func (t *tx) enterID(id registry.OwnedID, ark string) (other string, err error) {
-	err = t.Do(`INSERT INTO identifier (owner, local_id, ark) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, id.Owner, id.LocalID, ark)
+	if err = t.unbind(id, ark); err == nil {
+		err = t.Do(`INSERT INTO identifier (owner, local_id, ark) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, id.Owner, id.LocalID, ark)
+	}
 	if err == nil {
 		err = t.Get(`SELECT ark FROM identifier WHERE owner = $1 AND local_id = $2`, []any{id.Owner, id.LocalID}, &other)
 	}

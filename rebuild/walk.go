@@ -1,0 +1,198 @@
+package rebuild
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/storage"
+)
+
+// portion is how many objects are read between two notes of how far it is.
+const portion = 256
+
+// walk reads what storages hold: first the tombstones, then the objects of each storage in the order of
+// their folders. All its functions must be set.
+type walk struct {
+	roots  ocfl.Roots
+	atOnce int
+	state  *registry.RebuildState // how far it is
+	// tombstone is called once for each object that has a tombstone.
+	tombstone func(ctx context.Context, d registry.Deletion) error
+	// object is called once for each object, several at once.
+	object func(ctx context.Context, id string) error
+	// unreadable is called for what does not say which object it is.
+	unreadable func(o *Object) error
+	save       func(ctx context.Context) error
+}
+
+// all goes on where state says.
+func (w *walk) all(ctx context.Context) error {
+	if w.state.Recorded {
+		return nil
+	}
+	if w.state.Storage == "" { // otherwise the tombstones were read
+		for i, root := range w.roots {
+			if err := w.tombstones(ctx, i, root); err != nil {
+				return err
+			}
+		}
+	}
+	for i, root := range w.roots {
+		if w.passed(i) {
+			continue
+		}
+		if err := w.objects(ctx, i, root); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// passed reports whether an earlier walk had read a storage.
+func (w *walk) passed(i int) bool {
+	for j, name := range w.state.Storages {
+		if name == w.state.Storage {
+			return i < j
+		}
+	}
+	return false
+}
+
+// tombstones reads the tombstones of one storage that no storage before it has.
+func (w *walk) tombstones(ctx context.Context, i int, root ocfl.Named) error {
+	for text, err := range root.Tombstones(ctx) {
+		if err != nil {
+			return err
+		}
+		d, err := tombstoneOf(text)
+		if err != nil {
+			o := &Object{Copies: []Copy{{Storage: root.Name, Faults: []string{fmt.Sprintf("a tombstone of %q cannot be read: %v", d.ObjectID, err)}}}}
+			if err := w.unreadable(o); err != nil {
+				return err
+			}
+			continue
+		}
+		had := false
+		for _, earlier := range w.roots[:i] {
+			text, err := earlier.Tombstone(ctx, d.ObjectID)
+			if err == nil {
+				_, damaged := tombstoneOf(text)
+				had = had || damaged == nil
+			} else if !errors.Is(err, storage.ErrNotFound) {
+				return err
+			}
+		}
+		if had {
+			continue
+		}
+		if err := w.tombstone(ctx, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// errNoTombstone says that a text is no tombstone.
+var errNoTombstone = errors.New("it names no object, or nobody who approved")
+
+// tombstoneOf reads a tombstone.
+func tombstoneOf(text []byte) (d registry.Deletion, err error) {
+	err = json.Unmarshal(text, &d)
+	if err == nil && (d.ObjectID == "" || d.AskedAt.IsZero() || d.ApprovedAt == nil) {
+		err = errNoTombstone
+	}
+	return d, err
+}
+
+// objects reads the objects of one storage that no storage before it has.
+func (w *walk) objects(ctx context.Context, i int, root ocfl.Named) error {
+	if w.state.Storage != root.Name {
+		w.state.Storage, w.state.After = root.Name, ""
+	}
+	p := newPortions(ctx, w.atOnce, func(last string) error {
+		w.state.After = last
+		return w.save(ctx)
+	})
+	for found, err := range root.ObjectsAfter(ctx, w.state.After) {
+		if err != nil && found.Key == "" {
+			return errors.Join(err, p.group.Wait())
+		}
+		err := p.run(found.Key, func(ctx context.Context) error {
+			if unreadable(err) {
+				return w.unreadable(&Object{Copies: []Copy{{Storage: root.Name, Faults: []string{fmt.Sprintf("folder %s: %v", found.Key, err)}}}})
+			} else if err != nil {
+				return err
+			}
+			if had, err := w.inEarlier(ctx, i, found.ID); had || err != nil {
+				return err
+			}
+			return w.object(ctx, found.ID)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return p.end()
+}
+
+// inEarlier reports whether a storage before this one has an object.
+func (w *walk) inEarlier(ctx context.Context, i int, id string) (bool, error) {
+	for _, earlier := range w.roots[:i] {
+		switch _, err := earlier.Head(ctx, id); {
+		case err == nil:
+			return true, nil
+		case !errors.Is(err, ocfl.ErrNotFound) && !unreadable(err):
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// portions does work for many names, several at once, and notes after each portion that it is done.
+type portions struct {
+	ctx     context.Context //nolint:containedctx // it lives for one loop
+	atOnce  int
+	done    func(last string) error
+	group   *errgroup.Group
+	inGroup context.Context //nolint:containedctx // that of group
+	n       int
+	last    string
+}
+
+func newPortions(ctx context.Context, atOnce int, done func(last string) error) *portions {
+	p := &portions{ctx: ctx, atOnce: atOnce, done: done}
+	p.begin()
+	return p
+}
+
+func (p *portions) begin() {
+	p.group, p.inGroup = errgroup.WithContext(p.ctx)
+	p.group.SetLimit(p.atOnce)
+}
+
+// run does the work for the next name. Its error is that of any work before it.
+func (p *portions) run(name string, work func(context.Context) error) error {
+	in := p.inGroup
+	p.group.Go(func() error { return work(in) })
+	p.last = name
+	if p.n++; p.n%portion > 0 {
+		return nil
+	}
+	err := p.end()
+	p.begin()
+	return err
+}
+
+// end waits for all work.
+func (p *portions) end() error {
+	if err := p.group.Wait(); err != nil {
+		return err
+	}
+	return p.done(p.last)
+}
