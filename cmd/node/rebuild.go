@@ -30,26 +30,8 @@ type RebuildOptions struct {
 // Rebuild makes a Registry again from its storages: see rebuild.Run. No other process may use the folder
 // or the database. It makes nothing in the storages.
 func Rebuild(ctx context.Context, c Common, o RebuildOptions) (report rebuild.Report, err error) {
-	database := o.Database
-	storages := o.Storages
 	n, err := start(ctx, c, func(n *Node) error {
-		if o.Dir != "" {
-			f, err := openFolder(o.Dir)
-			if err != nil {
-				return err
-			}
-			n.onClose(f.Close)
-			own := filepath.Join(absolute(o.Dir), "storage")
-			storages = append([]Storage{{Name: registry.DefaultStorage, Address: (&url.URL{Scheme: "file", Path: own}).String()}}, storages...)
-			if database == "" {
-				database = "sqlite:" + filepath.Join(o.Dir, "registry.db")
-			}
-		}
-		var found foundRoots
-		if err := n.meet(ctx, found.find(n, storages)); err != nil {
-			return err
-		}
-		roots, err := found.existing()
+		database, roots, err := n.openStored(ctx, o.Dir, o.Database, o.Storages)
 		if err != nil {
 			return err
 		}
@@ -68,6 +50,29 @@ func Rebuild(ctx context.Context, c Common, o RebuildOptions) (report rebuild.Re
 		return report, err
 	}
 	return report, n.Close() //nolint:contextcheck // Close must run even if ctx has ended
+}
+
+// openStored opens the storages of a Registry that no other process uses, all of which must be there, and
+// returns the address of its database. With a folder of up, its own storage is the first.
+func (n *Node) openStored(ctx context.Context, dir, database string, storages []Storage) (string, ocfl.Roots, error) {
+	if dir != "" {
+		f, err := openFolder(dir)
+		if err != nil {
+			return "", nil, err
+		}
+		n.onClose(f.Close)
+		own := filepath.Join(absolute(dir), "storage")
+		storages = append([]Storage{{Name: registry.DefaultStorage, Address: (&url.URL{Scheme: "file", Path: own}).String()}}, storages...)
+		if database == "" {
+			database = "sqlite:" + filepath.Join(dir, "registry.db")
+		}
+	}
+	var found foundRoots
+	if err := n.meet(ctx, found.find(n, storages)); err != nil {
+		return "", nil, err
+	}
+	roots, err := found.existing()
+	return database, roots, err
 }
 
 // errNothingThere says that an address has no storage root.

@@ -79,7 +79,7 @@ func (d *registryServer) prepare(ctx context.Context, log *slog.Logger, alone bo
 		return err
 	}
 	if restored.Open() {
-		log.WarnContext(ctx, "this Registry was restored from a backup, and its record was not compared with the storages since; what to do: docs/receipt.md, After a backup was restored",
+		log.WarnContext(ctx, "this Registry was restored from a backup, and its record was not compared with the storages since: what would name or write objects is held; stop it and run holdfast reconcile (docs/receipt.md, After a backup was restored)",
 			"backup_at", restored.BackupAt, "restored_at", restored.RestoredAt, "backup", restored.From)
 	}
 	if alone {

@@ -107,7 +107,7 @@ func printQueue(a *cli.App, q registry.QueueStatus, versions string) error {
 	}
 	if r := q.Restored; r != nil {
 		f.Add("RESTORED", "from a backup of "+r.BackupAt.UTC().Format(time.RFC3339)+"; record and storages may differ.")
-		f.Add("", `What to do: docs/receipt.md, "After a backup was restored"`)
+		f.Add("", "Stop the service and run: holdfast reconcile")
 	}
 	if q.Damaged > 0 {
 		f.Add("DAMAGED", terminal.Plural(q.Damaged, "stored file", "stored files")+"; see: holdfast item list action:fixity state:failed")

@@ -20,12 +20,26 @@ import (
 	"github.com/holdfast/holdfast/registry/receipt"
 )
 
-// rebuildFlags are the flags of `holdfast rebuild`.
-type rebuildFlags struct {
+// storedFlags say which Registry and which storages are read.
+type storedFlags struct {
 	dir, database, key string
 	storages           []string
 	atOnce             int
-	dryRun             bool
+}
+
+// add adds the flags to a command, with what it says of the folder and of the database.
+func (f *storedFlags) add(cmd *cobra.Command, dir, database string) {
+	cmd.Flags().StringVar(&f.dir, "dir", "", dir)
+	cmd.Flags().StringVar(&f.database, "database", "", database+", sqlite:PATH or postgres://... (default that of --dir, or HOLDFAST_DATABASE_URL)")
+	cmd.Flags().StringArrayVar(&f.storages, "storage", nil, "a storage, `NAME=ADDRESS`, by the name that it had; may be repeated (default HOLDFAST_STORAGE_URL)")
+	cmd.Flags().StringVar(&f.key, "key", "", "a PEM `FILE` with the trusted public keys of receipts (default any key is trusted)")
+	cmd.Flags().IntVar(&f.atOnce, "at-once", 8, "how many objects are read at once")
+}
+
+// rebuildFlags are the flags of `holdfast rebuild`.
+type rebuildFlags struct {
+	storedFlags
+	dryRun bool
 }
 
 // RebuildCommand returns the command `holdfast rebuild`.
@@ -36,11 +50,7 @@ func RebuildCommand(a *cli.App) *cobra.Command {
 		Args: cli.Needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runRebuild(cmd.Context(), a, f) },
 	}
-	cmd.Flags().StringVar(&f.dir, "dir", "", "the folder `DIR` of up: its database is made again, and its own storage is read, too")
-	cmd.Flags().StringVar(&f.database, "database", "", "the new database, sqlite:PATH or postgres://... (default that of --dir, or HOLDFAST_DATABASE_URL)")
-	cmd.Flags().StringArrayVar(&f.storages, "storage", nil, "a storage, `NAME=ADDRESS`, by the name that it had; may be repeated (default HOLDFAST_STORAGE_URL)")
-	cmd.Flags().StringVar(&f.key, "key", "", "a PEM `FILE` with the trusted public keys of receipts (default any key is trusted)")
-	cmd.Flags().IntVar(&f.atOnce, "at-once", 8, "how many objects are read at once")
+	f.add(cmd, "the folder `DIR` of up: its database is made again, and its own storage is read, too", "the new database")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "read everything and report, and enter nothing")
 	cmd.Flags().BoolVar(&a.JSON, "json", false, "print JSON, one object a line")
 	return cli.WithHelp(helpTexts, cmd)
@@ -57,28 +67,26 @@ func runRebuild(ctx context.Context, a *cli.App, f rebuildFlags) error {
 	if err != nil {
 		return err
 	}
-	if c, err = f.apply(c); err != nil {
+	if c, err = f.apply(c, f.dryRun); err != nil {
 		return err
 	}
 	keys, err := f.keys()
 	if err != nil {
 		return err
 	}
-	begun, shown := time.Now(), time.Now()
+	begun, due := time.Now(), everyNow()
 	o := node.RebuildOptions{
 		Database: c.DatabaseURL, Dir: f.dir, Storages: storages(c), Keys: keys, AtOnce: f.atOnce, DryRun: f.dryRun,
 		Fault: func(o rebuild.Object) error { return printFaults(a, o) },
 		Progress: func(r rebuild.Report) {
-			if time.Since(shown) < 2*time.Second {
-				return
+			if due() {
+				a.Note("%s", countText(r, time.Since(begun)))
 			}
-			shown = time.Now()
-			a.Note("%s", countText(r, time.Since(begun)))
 		},
 	}
 	report, err := node.Rebuild(ctx, common(a, c), o)
 	if errors.Is(err, registry.ErrRebuilt) {
-		return exit.Usagef("%w: a rebuild needs a new database. To compare a Registry with its storages, run: holdfast queue orphans --storages", err)
+		return exit.Usagef("%w: a rebuild needs a new database. To compare a Registry with its storages, run: holdfast reconcile", err)
 	} else if err != nil {
 		return err
 	}
@@ -97,8 +105,8 @@ func runRebuild(ctx context.Context, a *cli.App, f rebuildFlags) error {
 	return err
 }
 
-// apply returns the settings with what the flags say.
-func (f rebuildFlags) apply(c config.Config) (config.Config, error) {
+// apply returns the settings with what the flags say. A database need not be named if it is optional.
+func (f storedFlags) apply(c config.Config, optional bool) (config.Config, error) {
 	if len(f.storages) > 0 {
 		c.StorageURL = strings.Join(f.storages, " ")
 		if _, err := c.Storages(); err != nil {
@@ -109,7 +117,7 @@ func (f rebuildFlags) apply(c config.Config) (config.Config, error) {
 		c.DatabaseURL = f.database
 	}
 	switch {
-	case c.DatabaseURL == "" && f.dir == "" && !f.dryRun:
+	case c.DatabaseURL == "" && f.dir == "" && !optional:
 		return c, exit.Usagef("no database: give --dir, --database or HOLDFAST_DATABASE_URL")
 	case c.StorageURL == "" && f.dir == "":
 		return c, exit.Usagef("no storage: give --storage NAME=ADDRESS, --dir or HOLDFAST_STORAGE_URL")
@@ -118,7 +126,7 @@ func (f rebuildFlags) apply(c config.Config) (config.Config, error) {
 }
 
 // keys reads the trusted keys.
-func (f rebuildFlags) keys() ([]receipt.PublicKey, error) {
+func (f storedFlags) keys() ([]receipt.PublicKey, error) {
 	if f.key == "" {
 		return nil, nil
 	}
@@ -138,6 +146,12 @@ func printFaults(a *cli.App, o rebuild.Object) error {
 	if a.JSON {
 		return a.PrintJSON(o)
 	}
+	_, err := fmt.Fprint(a.Out, faultsText(o))
+	return err
+}
+
+// faultsText has a line for each fault of an object.
+func faultsText(o rebuild.Object) string {
 	var text strings.Builder
 	for _, fault := range o.Faults {
 		fmt.Fprintf(&text, "%s: %s\n", o.ID, terminal.Clean(fault))
@@ -147,16 +161,32 @@ func printFaults(a *cli.App, o rebuild.Object) error {
 			fmt.Fprintf(&text, "%s in storage %s: %s\n", o.ID, c.Storage, terminal.Clean(fault))
 		}
 	}
-	_, err := fmt.Fprint(a.Out, text.String())
-	return err
+	return text.String()
 }
 
 // countText says what a rebuild did so far, and how fast.
 func countText(r rebuild.Report, spent time.Duration) string {
-	text := fmt.Sprintf("%s, %d deleted, %d with faults, %d not readable, in %s", terminal.Plural(r.Objects, "object", "objects"),
-		r.Deleted, r.Damaged, r.Unreadable, spent.Round(time.Second))
+	return fmt.Sprintf("%s, %d deleted, %d with faults, %d not readable, %s", terminal.Plural(r.Objects, "object", "objects"),
+		r.Deleted, r.Damaged, r.Unreadable, paceText(r.Objects, spent))
+}
+
+// paceText says how long it took to read objects, and how fast that is.
+func paceText(objects int64, spent time.Duration) string {
+	text := "in " + spent.Round(time.Second).String()
 	if seconds := spent.Seconds(); seconds >= 1 {
-		text += fmt.Sprintf(" (%.0f a second)", float64(r.Objects)/seconds)
+		text += fmt.Sprintf(" (%.0f a second)", float64(objects)/seconds)
 	}
 	return text
+}
+
+// everyNow returns a function that reports whether two seconds have passed since it last said so.
+func everyNow() func() bool {
+	shown := time.Now()
+	return func() bool {
+		if time.Since(shown) < 2*time.Second {
+			return false
+		}
+		shown = time.Now()
+		return true
+	}
 }
