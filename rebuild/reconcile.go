@@ -479,12 +479,12 @@ func (c *comparing) recorded(ctx context.Context) error {
 		if err != nil || len(ids) == 0 {
 			return err
 		}
-		p := newPortions(ctx, c.AtOnce, func(last string) error {
+		p := portions{atOnce: c.AtOnce, done: func(last string) error {
 			c.state.After = last
 			return c.save(ctx)
-		})
+		}}
 		for _, id := range ids {
-			if err := p.run(id, func(ctx context.Context) error { return c.looked(ctx, id) }); err != nil {
+			if err := p.run(ctx, id, func(ctx context.Context) error { return c.looked(ctx, id) }); err != nil {
 				return err
 			}
 		}

@@ -114,16 +114,19 @@ func tombstoneOf(text []byte) (d registry.Deletion, err error) {
 func (w *walk) objects(ctx context.Context, i int, root ocfl.Named) error {
 	if w.state.Storage != root.Name {
 		w.state.Storage, w.state.After = root.Name, ""
+		if err := w.save(ctx); err != nil {
+			return err
+		}
 	}
-	p := newPortions(ctx, w.atOnce, func(last string) error {
+	p := portions{atOnce: w.atOnce, done: func(last string) error {
 		w.state.After = last
 		return w.save(ctx)
-	})
+	}}
 	for found, err := range root.ObjectsAfter(ctx, w.state.After) {
 		if err != nil && found.Key == "" {
-			return errors.Join(err, p.group.Wait())
+			return errors.Join(err, p.wait())
 		}
-		err := p.run(found.Key, func(ctx context.Context) error {
+		err := p.run(ctx, found.Key, func(ctx context.Context) error {
 			if unreadable(err) {
 				return w.unreadable(&Object{Copies: []Copy{{Storage: root.Name, Faults: []string{fmt.Sprintf("folder %s: %v", found.Key, err)}}}})
 			} else if err != nil {
@@ -156,7 +159,6 @@ func (w *walk) inEarlier(ctx context.Context, i int, id string) (bool, error) {
 
 // portions does work for many names, several at once, and notes after each portion that it is done.
 type portions struct {
-	ctx     context.Context //nolint:containedctx // it lives for one loop
 	atOnce  int
 	done    func(last string) error
 	group   *errgroup.Group
@@ -165,33 +167,37 @@ type portions struct {
 	last    string
 }
 
-func newPortions(ctx context.Context, atOnce int, done func(last string) error) *portions {
-	p := &portions{ctx: ctx, atOnce: atOnce, done: done}
-	p.begin()
-	return p
-}
-
-func (p *portions) begin() {
-	p.group, p.inGroup = errgroup.WithContext(p.ctx)
-	p.group.SetLimit(p.atOnce)
-}
-
 // run does the work for the next name. Its error is that of any work before it.
-func (p *portions) run(name string, work func(context.Context) error) error {
+func (p *portions) run(ctx context.Context, name string, work func(context.Context) error) error {
+	if p.group == nil {
+		p.group, p.inGroup = errgroup.WithContext(ctx)
+		p.group.SetLimit(p.atOnce)
+	}
 	in := p.inGroup
 	p.group.Go(func() error { return work(in) })
 	p.last = name
 	if p.n++; p.n%portion > 0 {
 		return nil
 	}
-	err := p.end()
-	p.begin()
+	return p.end()
+}
+
+// wait waits for all work that has begun.
+func (p *portions) wait() error {
+	if p.group == nil {
+		return nil
+	}
+	err := p.group.Wait()
+	p.group = nil
 	return err
 }
 
-// end waits for all work.
+// end waits for all work, and notes that it is done.
 func (p *portions) end() error {
-	if err := p.group.Wait(); err != nil {
+	if p.group == nil {
+		return nil
+	}
+	if err := p.wait(); err != nil {
 		return err
 	}
 	return p.done(p.last)

@@ -188,7 +188,8 @@ func (t *tx) adoptJob(it registry.WorkItem, o registry.EnteredObject, v registry
 		if err != nil {
 			return err
 		}
-		for plan.Algorithm, plan.Digest = range digests { //nolint:revive // an inventory has one
+		for algorithm, digest := range digests { // an inventory has one
+			plan.Algorithm, plan.Digest = algorithm, digest
 		}
 	}
 	results := map[string]any{

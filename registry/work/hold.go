@@ -426,8 +426,7 @@ func (e *Engine) Reconciled(ctx context.Context, accepted, actor string) error {
 // attempt that runs is taken away from its worker. A job that is further, or was given up for good, or
 // waits for its graph to be sealed, stays as it is.
 func (t *Tx) Adopt(it registry.WorkItem, actor, reason string) error {
-	route, ok := it.Route()
-	if !ok || Check(it, registry.ActAdopt, registry.Pending) != nil || !slices.Contains(route.UpTo(registry.Notify), it.Stage) {
+	if allowed := Check(it, registry.ActAdopt, registry.Pending) == nil; !allowed {
 		return nil
 	}
 	if it.Status == registry.Running {

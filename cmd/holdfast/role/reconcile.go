@@ -88,11 +88,11 @@ func runReconcile(ctx context.Context, a *cli.App, f reconcileFlags) error {
 	if err != nil {
 		return err
 	}
-	return concludes(a, f, out)
+	return concludes(a, out)
 }
 
 // concludes says what is left to do, and returns the exit code for it.
-func concludes(a *cli.App, f reconcileFlags, out node.Reconciled) error {
+func concludes(a *cli.App, out node.Reconciled) error {
 	for _, storage := range out.Older {
 		a.Note("the record lacks events that the signed checkpoint in storage %s names, and no storage has them: two admins accept that, then run this again (docs/receipt.md, After a backup was restored)", storage)
 	}
