@@ -84,7 +84,7 @@ func Reconcile(ctx context.Context, o ReconcileOptions) (Comparison, error) {
 		return c.report, err
 	}
 	w := walk{
-		roots: c.Roots, atOnce: c.AtOnce, state: &c.state, tombstone: c.tombstone, object: c.object, save: c.save,
+		roots: c.Roots, keys: c.Keys, atOnce: c.AtOnce, state: &c.state, tombstone: c.tombstone, object: c.object, save: c.save,
 		unreadable: func(o *Object) error { return c.add(Finding{Object: *o}, func(r *Comparison) { r.Unreadable++ }) },
 	}
 	if err := w.all(ctx); err != nil {
@@ -160,20 +160,19 @@ func (c *comparing) add(f Finding, count func(*Comparison)) error {
 }
 
 // tombstone compares a tombstone with the record of its object.
-func (c *comparing) tombstone(ctx context.Context, d registry.Deletion) error {
-	k, err := c.to.Recorded(ctx, d.ObjectID)
+func (c *comparing) tombstone(ctx context.Context, b *buried) error {
+	k, err := c.to.Recorded(ctx, b.ID)
 	if err != nil || k.Gone != "" {
-		return err // another storage's tombstone was entered, or it was known
+		return err // it was entered before, or was known
 	}
-	f := Finding{Object: Object{ID: d.ObjectID}, Recorded: k.Head}
+	f, d := Finding{Object: b.Object, Recorded: k.Head}, b.deletion
+	by := fmt.Sprintf("it was deleted: asked for by %s, approved by %s: %s", d.AskedBy, d.ApprovedBy, d.Reason)
 	if k.Head > 0 {
-		f.adopt("it was deleted: asked for by %s, approved by %s: %s; its deletion goes on with item %s", d.AskedBy, d.ApprovedBy, d.Reason, d.ItemID)
+		f.adopt("%s; its deletion goes on with item %s", by, d.ItemID)
 		err = c.to.EnterDeletion(ctx, d)
 	} else {
-		f.adopt("it was deleted: asked for by %s, approved by %s: %s", d.AskedBy, d.ApprovedBy, d.Reason)
-		o := buried(d)
-		o.Collection, o.Owner = k.Collection, k.Owner
-		_, err = c.to.EnterObject(ctx, o)
+		f.adopt("%s", by)
+		_, err = c.to.EnterObject(ctx, b.object()) // a local id that another object has is not used again anyway
 	}
 	if err != nil {
 		return err

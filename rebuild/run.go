@@ -54,7 +54,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	if err := r.begin(ctx); err != nil {
 		return r.report, err
 	}
-	w := walk{roots: r.Roots, atOnce: r.AtOnce, state: &r.state, tombstone: r.tombstone, object: r.object, unreadable: r.unreadable, save: r.save}
+	w := walk{roots: r.Roots, keys: r.Keys, atOnce: r.AtOnce, state: &r.state, tombstone: r.tombstone, object: r.object, unreadable: r.unreadable, save: r.save}
 	if err := w.all(ctx); err != nil {
 		return r.report, err
 	}

@@ -2,7 +2,6 @@ package rebuild
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -10,6 +9,7 @@ import (
 
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/receipt"
 	"github.com/holdfast/holdfast/storage"
 )
 
@@ -20,10 +20,11 @@ const portion = 256
 // their folders. All its functions must be set.
 type walk struct {
 	roots  ocfl.Roots
+	keys   []receipt.PublicKey // that are trusted
 	atOnce int
 	state  *registry.RebuildState // how far it is
 	// tombstone is called once for each object that has a tombstone.
-	tombstone func(ctx context.Context, d registry.Deletion) error
+	tombstone func(ctx context.Context, b *buried) error
 	// object is called once for each object, several at once.
 	object func(ctx context.Context, id string) error
 	// unreadable is called for what does not say which object it is.
@@ -70,19 +71,18 @@ func (w *walk) tombstones(ctx context.Context, i int, root ocfl.Named) error {
 		if err != nil {
 			return err
 		}
-		d, err := tombstoneOf(text)
+		b, err := buriedIn(root.Name, text, w.keys)
 		if err != nil {
-			o := &Object{Copies: []Copy{{Storage: root.Name, Faults: []string{fmt.Sprintf("a tombstone of %q cannot be read: %v", d.ObjectID, err)}}}}
-			if err := w.unreadable(o); err != nil {
+			if err := w.unreadable(&b.Object); err != nil {
 				return err
 			}
 			continue
 		}
 		had := false
 		for _, earlier := range w.roots[:i] {
-			text, err := earlier.Tombstone(ctx, d.ObjectID)
+			text, err := earlier.Tombstone(ctx, b.ID)
 			if err == nil {
-				_, damaged := tombstoneOf(text)
+				_, damaged := buriedIn(earlier.Name, text, w.keys)
 				had = had || damaged == nil
 			} else if !errors.Is(err, storage.ErrNotFound) {
 				return err
@@ -91,23 +91,11 @@ func (w *walk) tombstones(ctx context.Context, i int, root ocfl.Named) error {
 		if had {
 			continue
 		}
-		if err := w.tombstone(ctx, d); err != nil {
+		if err := w.tombstone(ctx, b); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// errNoTombstone says that a text is no tombstone.
-var errNoTombstone = errors.New("it names no object, or nobody who approved")
-
-// tombstoneOf reads a tombstone.
-func tombstoneOf(text []byte) (d registry.Deletion, err error) {
-	err = json.Unmarshal(text, &d)
-	if err == nil && (d.ObjectID == "" || d.AskedAt.IsZero() || d.ApprovedAt == nil) {
-		err = errNoTombstone
-	}
-	return d, err
 }
 
 // objects reads the objects of one storage that no storage before it has.

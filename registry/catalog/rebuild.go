@@ -247,14 +247,16 @@ func (t *tx) enterDeletion(d registry.Deletion) error {
 	if d.ApprovedAt != nil {
 		approved = *d.ApprovedAt
 	}
-	deleted := approved
+	deleted := int64(0) // of one that goes on
 	if d.DeletedAt != nil {
-		deleted = *d.DeletedAt
+		deleted = sqldb.Micros(*d.DeletedAt)
+	} else if d.Status == registry.DeletionDeleted {
+		deleted = sqldb.Micros(approved)
 	}
 	return t.Do(`INSERT INTO deletion (id, object_id, status, reason, asked_by, asked_at, expires_at, closed_by, closed_at, item_id,
-		deleted_at, head, inventory, files) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+		deleted_at, head, inventory, files, tombstone) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
 		sqldb.NewID(), d.ObjectID, d.Status, d.Reason, d.AskedBy, sqldb.Micros(d.AskedAt), sqldb.Micros(d.AskedAt.Add(registry.AskingLasts)),
-		d.ApprovedBy, sqldb.Micros(approved), d.ItemID, sqldb.Micros(deleted), d.Last.Version, d.Last.Inventory, d.Last.Files)
+		d.ApprovedBy, sqldb.Micros(approved), d.ItemID, deleted, d.Last.Version, d.Last.Inventory, d.Last.Files, d.Tombstone)
 }
 
 // enterCollection makes the collection of an object, if it is not known, with a profile that an admin

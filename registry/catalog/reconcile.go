@@ -248,9 +248,9 @@ func (s *Catalog) EnterDeletion(ctx context.Context, d registry.Deletion) error 
 		} else if err != nil {
 			return err
 		}
-		n, err := t.Exec(`UPDATE deletion SET status = $4, closed_by = $5, closed_at = $6, item_id = $7, head = $8, inventory = $9, files = $10
+		n, err := t.Exec(`UPDATE deletion SET status = $4, closed_by = $5, closed_at = $6, item_id = $7, head = $8, inventory = $9, files = $10, tombstone = $11
 			WHERE object_id = $1 AND asked_by = $2 AND asked_at = $3`, d.ObjectID, d.AskedBy, sqldb.Micros(d.AskedAt),
-			registry.DeletionDeleting, d.ApprovedBy, sqldb.Micros(*d.ApprovedAt), d.ItemID, d.Last.Version, d.Last.Inventory, d.Last.Files)
+			registry.DeletionDeleting, d.ApprovedBy, sqldb.Micros(*d.ApprovedAt), d.ItemID, d.Last.Version, d.Last.Inventory, d.Last.Files, d.Tombstone)
 		if err == nil && n == 0 {
 			d.Status = registry.DeletionDeleting
 			err = t.enterDeletion(d)
