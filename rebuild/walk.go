@@ -147,22 +147,20 @@ func (w *walk) inEarlier(ctx context.Context, i int, id string) (bool, error) {
 
 // portions does work for many names, several at once, and notes after each portion that it is done.
 type portions struct {
-	atOnce  int
-	done    func(last string) error
-	group   *errgroup.Group
-	inGroup context.Context //nolint:containedctx // that of group
-	n       int
-	last    string
+	atOnce int
+	done   func(last string) error
+	group  *errgroup.Group // nil: no work has begun
+	n      int
+	last   string
 }
 
-// run does the work for the next name. Its error is that of any work before it.
+// run does the work for the next name. Its error is that of any work of a portion, when that ends.
 func (p *portions) run(ctx context.Context, name string, work func(context.Context) error) error {
 	if p.group == nil {
-		p.group, p.inGroup = errgroup.WithContext(ctx)
+		p.group = new(errgroup.Group)
 		p.group.SetLimit(p.atOnce)
 	}
-	in := p.inGroup
-	p.group.Go(func() error { return work(in) })
+	p.group.Go(func() error { return work(ctx) })
 	p.last = name
 	if p.n++; p.n%portion > 0 {
 		return nil
