@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -260,7 +261,7 @@ type JobResult struct {
 	Row      int64    `json:"row"`  // as in [WorkItem]
 	Line     int64    `json:"line"` // as in [WorkItem]
 	Name     string   `json:"name"`
-	Title    string   `json:"title,omitempty"` // the job's own, not the batch's; "" in reports
+	Title    string   `json:"title,omitempty"` // the job's own, not the batch's
 	State    State    `json:"state"`
 	NextTry  *NextTry `json:"next_try,omitempty"` // of a job that waits for its next try
 	Stage    Stage    `json:"stage,omitempty"`    // stage where it stands or failed; "" if completed
@@ -286,6 +287,9 @@ type JobResult struct {
 	Fix    string    `json:"fix,omitempty"`
 	Change JobChange `json:"change,omitempty"`
 }
+
+// Heading is as of [WorkItem].
+func (j JobResult) Heading() string { return cmp.Or(j.Title, j.Name, j.ItemID) }
 
 // RowPlace is a row's place in its batch: Row and Line as in [WorkItem].
 type RowPlace struct {

@@ -66,8 +66,10 @@ type FailureGroup struct {
 	// First and Last are the times of the first and the last failure.
 	First time.Time `json:"first"`
 	Last  time.Time `json:"last"`
-	// ItemID is the last of the items, as an example. Note is its complete failure note.
+	// ItemID is the last of the items, as an example. Name is its [WorkItem.Heading], Note its complete
+	// failure note.
 	ItemID string `json:"item_id"`
+	Name   string `json:"name"`
 	Note   string `json:"note"`
 	// Act says how to fix them, as [ItemReader.Why] says it for the example.
 	Act string `json:"act"`

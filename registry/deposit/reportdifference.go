@@ -74,5 +74,5 @@ func copyJobs(d sqldb.Dialect, rows int64, compared bool) string {
 		LEFT JOIN attempt a ON a.item_id = i.id AND a.n = i.attempt AND i.status = 'failed'
 		%s
 		WHERE i.parent_id = $1 AND i.row_no > $3 AND i.row_no <= $4 AND (i.status <> 'deleted' OR `+stored+`) -- 2^%d rows`,
-		d.Members("w.results", registry.ResultARK, registry.ResultVersion), d.Members("w.spec", "local_ids", "repeats"), change, before, bits.Len64(uint64(rows)))
+		d.Members("w.results", registry.ResultARK, registry.ResultVersion), d.Members("w.spec", "local_ids", "repeats", "title", "title_shared"), change, before, bits.Len64(uint64(rows)))
 }

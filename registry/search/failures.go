@@ -40,11 +40,12 @@ func scanFailures(row sqldb.Scanner) (g registry.FailureGroup, err error) {
 	var code, host, known string
 	var spec string
 	it := registry.WorkItem{Status: registry.Failed}
-	if err := row.Scan(&g.Fingerprint, &g.Count, &first, &last, &g.ItemID, &it.Action, &stage, &class, &code, &host, &g.Note, &it.Attempt, &spec, &known); err != nil {
+	if err := row.Scan(&g.Fingerprint, &g.Count, &first, &last, &it.ID, &it.Name, &it.Action, &stage, &class, &code, &host, &g.Note, &it.Attempt, &spec, &known); err != nil {
 		return g, err
 	}
 	g.First, g.Last = sqldb.FromMicros(first), sqldb.FromMicros(last)
 	it.Stage, it.ErrorClass, it.Spec = stage, class, json.RawMessage(spec)
+	g.ItemID, g.Name = it.ID, it.Heading()
 	fix := remedy.Of(it, code, known)
 	g.Cause, g.Act, g.Remedy = registry.CauseOf(stage, class, code, host, g.Note), fix.Text, fix.Remedy
 	g.Useless, g.From = !fix.Requeue, fix.From
@@ -75,7 +76,7 @@ func (s *Search) planFailures(ctx context.Context, q registry.ItemQuery, r reach
 	b.WriteString(`WITH g AS (SELECT i.cause AS cause, COUNT(*) AS n, MIN(i.finished_at) AS first, MAX(i.finished_at) AS last, MAX(i.seq) AS seq
 		FROM work_item i` + s.failureIndex(r) + w.String() + ` GROUP BY i.cause` + having)
 	fmt.Fprintf(&b, " ORDER BY n DESC, cause LIMIT %d)", limit)
-	b.WriteString(` SELECT g.cause, g.n, g.first, g.last, e.id, e.action, e.stage, e.error_class, e.cause_code, e.cause_host, e.note, e.attempt, w.spec, COALESCE(a.remedy, '')
+	b.WriteString(` SELECT g.cause, g.n, g.first, g.last, e.id, e.name, e.action, e.stage, e.error_class, e.cause_code, e.cause_host, e.note, e.attempt, w.spec, COALESCE(a.remedy, '')
 		FROM g JOIN work_item e ON e.seq = g.seq JOIN work_detail w ON w.item_id = e.id LEFT JOIN attempt a ON a.item_id = e.id AND a.n = e.attempt ORDER BY g.n DESC, g.cause`)
 	return b.String(), w, nil
 }

@@ -175,7 +175,7 @@ func reportSections(r registry.BatchReport) []reportSection {
 		},
 		row: func(j registry.JobResult) []string {
 			return []string{
-				registry.CountText(j.Row), registry.LineText(j.Row, j.Line), j.ItemID, stateText(j), string(j.Stage), j.Name, progress.Classed(j.Error, j.Class), j.Fix,
+				registry.CountText(j.Row), registry.LineText(j.Row, j.Line), j.ItemID, stateText(j), string(j.Stage), j.Heading(), progress.Classed(j.Error, j.Class), j.Fix,
 			}
 		},
 	}
@@ -193,7 +193,7 @@ func reportSections(r registry.BatchReport) []reportSection {
 			{Name: "local ids", Flex: true},
 		},
 		row: func(j registry.JobResult) []string {
-			return []string{registry.CountText(j.Row), registry.LineText(j.Row, j.Line), j.ItemID, j.ARK, progress.VersionText(j.Version), j.Name, strings.Join(j.LocalIDs, "; ")}
+			return []string{registry.CountText(j.Row), registry.LineText(j.Row, j.Line), j.ItemID, j.ARK, progress.VersionText(j.Version), j.Heading(), strings.Join(j.LocalIDs, "; ")}
 		},
 	}
 	var repeated []reportSection
@@ -202,7 +202,7 @@ func reportSections(r registry.BatchReport) []reportSection {
 			title: "Rows that repeat an earlier row", query: registry.ReportQuery{Repeats: true},
 			columns: []terminal.Column{{Name: "row", Right: true}, {Name: "line", Right: true}, {Name: "repeats"}, {Name: "item", ID: true}, {Name: "state", Spare: 1, Meaning: terminal.StateMeaning}, {Name: "name", Flex: true}},
 			row: func(j registry.JobResult) []string {
-				return []string{registry.CountText(j.Row), registry.LineText(j.Row, j.Line), j.Repeats.String(), j.ItemID, stateText(j), j.Name}
+				return []string{registry.CountText(j.Row), registry.LineText(j.Row, j.Line), j.Repeats.String(), j.ItemID, stateText(j), j.Heading()}
 			},
 		}}
 	}

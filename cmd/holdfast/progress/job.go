@@ -35,6 +35,9 @@ func jobOf(it registry.WorkItem) registry.JobResult {
 		ItemID: it.ID, Row: it.Row, Line: it.Line, Name: it.Name, State: it.State, NextTry: it.NextTry, ARK: ARKOf(it), LocalIDs: SpecOf(it).LocalIDs,
 		Error: it.Note, Class: it.ErrorClass,
 	}
+	if it.NameBelow() != "" {
+		j.Title = it.Heading()
+	}
 	_ = json.Unmarshal(it.Results["version"], &j.Version) // 0 if absent or invalid
 	if j.Version > 0 {
 		j.ObjectID = j.ARK // without a version the name is not yet an object

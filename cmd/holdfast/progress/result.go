@@ -144,7 +144,7 @@ func JobColumns() []terminal.Column {
 
 // JobRow returns a job in the columns of JobColumns.
 func JobRow(j registry.JobResult) []string {
-	return []string{j.ItemID, j.StateText(time.Now()), j.ARK, VersionText(j.Version), j.Name, Classed(j.Error, j.Class)}
+	return []string{j.ItemID, j.StateText(time.Now()), j.ARK, VersionText(j.Version), j.Heading(), Classed(j.Error, j.Class)}
 }
 
 // VersionText formats a version's number, "" for none.

@@ -209,7 +209,7 @@ func reportJobs(f *fixture) {
 	want := []registry.JobResult{
 		{Row: 1, State: registry.StateCompleted, ARK: "ark:/99999/x", ObjectID: "ark:/99999/x", Version: 1, LocalIDs: []string{"loc-1"}},
 		{
-			Row: 2, State: registry.StateFailed, Stage: registry.Process, ARK: "ark:/99999/y", Error: "storage", Class: registry.SystemFault,
+			Row: 2, Title: `"repeats":{"row":1}`, State: registry.StateFailed, Stage: registry.Process, ARK: "ark:/99999/y", Error: "storage", Class: registry.SystemFault,
 			Code: "http-503", Cause: registry.CauseOf(registry.Process, registry.SystemFault, "http-503", "s3.test", "").Fingerprint(),
 			Fix: "wait for it, then requeue the item",
 		},

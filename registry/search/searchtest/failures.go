@@ -63,12 +63,12 @@ func failuresGrouped(f *fixture) {
 	want := []registry.FailureGroup{
 		{
 			Cause: registry.CauseOf(registry.Download, registry.SystemFault, "http-503", "h.example.org", f.Item(jobs[3]).Note),
-			Count: 3, First: begin, Last: begin.Add(2 * time.Minute), ItemID: jobs[3], Note: f.Item(jobs[3]).Note, Act: "see to the server, then requeue the item",
+			Count: 3, First: begin, Last: begin.Add(2 * time.Minute), ItemID: jobs[3], Name: f.Item(jobs[3]).Heading(), Note: f.Item(jobs[3]).Note, Act: "see to the server, then requeue the item",
 			Remedy: registry.Remedy{Advice: registry.AdviceKnown, Text: "see to the server"},
 		},
 		{
 			Cause: registry.CauseOf(registry.Download, registry.ContentFault, "http-404", "h.example.org", f.Item(jobs[1]).Note),
-			Count: 1, First: begin.Add(time.Minute), Last: begin.Add(time.Minute), ItemID: jobs[1], Note: f.Item(jobs[1]).Note,
+			Count: 1, First: begin.Add(time.Minute), Last: begin.Add(time.Minute), ItemID: jobs[1], Name: f.Item(jobs[1]).Heading(), Note: f.Item(jobs[1]).Note,
 			Act:    "the producer puts the file there, then an admin requeues the item; if the address is wrong, the producer corrects it, and submits this deposit alone",
 			Remedy: registry.Remedy{Advice: registry.AdvicePut, Anew: registry.AnewAlone},
 		},
