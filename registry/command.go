@@ -129,14 +129,14 @@ type BulkSpec struct {
 // Title describes the act for people. Items that were chosen one by one are counted.
 func (s BulkSpec) Title() string {
 	if s.Parent != "" {
-		return string(s.Act) + " the jobs of batch " + s.Parent
+		return fmt.Sprintf("%v the jobs of batch %s", s.Act, s.Parent)
 	}
 	switch chosen := s.Match.Chosen(); len(chosen) {
 	case 0:
 	case 1:
-		return string(s.Act) + " 1 chosen item"
+		return fmt.Sprintf("%v 1 chosen item", s.Act)
 	default:
-		return string(s.Act) + " " + CountText(int64(len(chosen))) + " chosen items"
+		return fmt.Sprintf("%v %s chosen items", s.Act, CountText(int64(len(chosen))))
 	}
 	return string(s.Act) + " " + s.Match.String()
 }
@@ -152,7 +152,7 @@ func (s BulkSpec) Text() string {
 		text += " (" + CountText(s.Matched) + items + ")"
 	}
 	if s.Reason != "" {
-		text += ", reason: " + s.Reason
+		text = fmt.Sprintf("%v, reason: %s", text, s.Reason)
 	}
 	return text
 }

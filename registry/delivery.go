@@ -139,7 +139,7 @@ func (d DeliverySpec) Text() string {
 		text = fmt.Sprintf("%s by mail: %v, message %s", d.To, d.mailTold(), d.ID())
 	}
 	if d.Reason != "" {
-		text += ", reason: " + d.Reason
+		text = fmt.Sprintf("%v, reason: %s", text, d.Reason)
 	}
 	return text
 }
@@ -194,21 +194,20 @@ func (d Delivery) Text() string {
 	if d.Tries == 1 {
 		tries = "1 try"
 	}
-	told := string(d.State)
+	text := fmt.Sprintf("%v told to %s: ", d.State, d.Target)
 	if kind, ok := strings.CutPrefix(d.Kind, "mail-"); ok {
-		told = "mail " + kind
+		text = fmt.Sprintf("mail %s to %s: ", kind, d.Target)
 		if d.State == StateFailed {
-			told += ", which tells of failures,"
+			text = fmt.Sprintf("mail %s, which tells of failures, to %s: ", kind, d.Target)
 		}
 	}
-	text := fmt.Sprintf("%s to %s: ", told, d.Target)
 	switch {
 	case d.SentAt != nil:
-		return text + fmt.Sprintf("delivered at %s, %s", d.SentAt.UTC().Format(time.DateTime), tries)
+		return text + fmt.Sprintf("delivered at %s, %v", d.SentAt.UTC().Format(time.DateTime), tries)
 	case d.Error != "":
-		return text + fmt.Sprintf("not delivered, %s; %s", tries, d.Error)
+		return text + fmt.Sprintf("not delivered, %v; %s", tries, d.Error)
 	}
-	return text + "not delivered, " + tries
+	return text + fmt.Sprintf("not delivered, %v", tries)
 }
 
 // DeliveryTry is the result of one try. Error is "" if it was delivered.

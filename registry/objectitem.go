@@ -52,7 +52,7 @@ func (s ObjectSpec) Text() string {
 		text += ", " + strings.ToValidUTF8(string(s.File), "\uFFFD")
 	}
 	if s.Reason != "" {
-		text += ", reason: " + s.Reason
+		text = fmt.Sprintf("%v, reason: %s", text, s.Reason)
 	}
 	return text
 }

@@ -187,14 +187,13 @@ func (t *Tx) actOnJobs(it registry.WorkItem, c registry.Command) error {
 
 // stopNote returns the note of a stopped item: by whom, and why.
 func stopNote(c registry.Command) string {
-	words := map[registry.Act]string{
-		registry.ActCancel: "cancelled", registry.ActAbort: "aborted", registry.ActDelete: "deleted",
+	by := map[registry.Act]string{
+		registry.ActCancel: "cancelled by %s", registry.ActAbort: "aborted by %s", registry.ActDelete: "deleted by %s",
+	}[c.Act]
+	if c.Reason == "" {
+		return sqldb.Clean(fmt.Sprintf(by, c.Actor))
 	}
-	by := words[c.Act] + " by " + c.Actor
-	if c.Reason != "" {
-		by += ": " + c.Reason
-	}
-	return sqldb.Clean(by)
+	return sqldb.Clean(fmt.Sprintf(by+": %s", c.Actor, c.Reason))
 }
 
 // retryNow lets an item have its next try at once. It changes neither the counted tries nor what

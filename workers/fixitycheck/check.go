@@ -370,7 +370,7 @@ func (c *check) repairDerived(ctx context.Context) error {
 func (c *check) text() string {
 	var parts []string
 	for _, f := range c.outcomes() {
-		part := f.Storage + " " + string(f.Outcome)
+		part := fmt.Sprintf("%v in storage %s", f.Outcome, f.Storage)
 		switch {
 		case slices.Contains(c.derived, f.Storage):
 			part += " (its sidecar, or the object's root inventory, sidecar or declaration)"
@@ -383,7 +383,7 @@ func (c *check) text() string {
 		}
 		parts = append(parts, part)
 	}
-	return strings.Join(parts, ", ")
+	return strings.Join(parts, "; ")
 }
 
 // record returns the results so far, with one preservation event for all storages.
@@ -397,6 +397,6 @@ func (c *check) record(phase string, kind premis.EventType) registry.CheckRecord
 		ID:       premis.EventID(c.item.ID, string(kind), fmt.Sprintf("%s %d", phase, c.item.Lease().N)).Value,
 		ObjectID: c.file.ObjectID, Version: c.file.Version, ItemID: c.item.ID, Type: string(kind), At: c.item.Now(),
 		Agent: "Holdfast " + c.Version, Outcome: outcome,
-		Detail: fmt.Sprintf("%s by %s: %s", c.want.Path, c.want.Algorithm, c.text()),
+		Detail: fmt.Sprintf("%s compared by %s: %v", c.want.Path, c.want.Algorithm, c.text()),
 	}}}
 }

@@ -44,7 +44,7 @@ func withKeys(t testing.TB) *uitest.Server {
 func has(t testing.TB, text string, wants ...string) {
 	t.Helper()
 	for _, want := range wants {
-		if !strings.Contains(text, want) {
+		if !strings.Contains(text, want) && !strings.Contains(uitest.Plain(text), want) {
 			t.Errorf("the page does not have %q:\n%s", want, mainOf(text))
 		}
 	}
@@ -226,7 +226,7 @@ func TestProfile_Text(t *testing.T) {
 	form.Set("do", "check")
 	yaml := form.Get("text")
 	form.Set("text", yaml+"ownr: x\n")
-	has(t, admin.Post(t, "/collections/maps/edit", form).Body.String(), "line ", `did you mean <span translate="no">owner</span>?`, "ownr: x")
+	has(t, admin.Post(t, "/collections/maps/edit", form).Body.String(), "line ", "did you mean owner?", "ownr: x")
 	form.Set("text", strings.Replace(yaml, "ark:/99999/owner", "nobody", 1))
 	has(t, admin.Post(t, "/collections/maps/edit", form).Body.String(), "line 2, column 8, owner")
 	form.Set("text", yaml)

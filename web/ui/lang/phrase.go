@@ -98,6 +98,9 @@ const fewWords = 4
 // fits reports whether texts may be the facts of the phrase.
 func (p *phrase) fits(facts []string) bool {
 	for i, v := range p.verbs {
+		if at, _ := statements(facts[i]); i == 0 && p.first == "" && v.kind == 's' && len(at) > 1 {
+			return false // a statement of its own comes before
+		}
 		if p.short && v.kind == 's' && len(strings.Fields(facts[i])) > fewWords {
 			return false
 		}
@@ -225,8 +228,10 @@ func (s *sayer) value(text string) string {
 			return s.texts.T("%.1f", n) + " " + found[3]
 		}
 	}
-	if at, err := time.Parse(time.RFC3339, text); err == nil {
-		return s.words.Time(at)
+	for _, form := range []string{time.RFC3339, time.DateTime} {
+		if at, err := time.Parse(form, text); err == nil { // without a zone it is in UTC
+			return s.words.Time(at)
+		}
 	}
 	return s.words.Data(text)
 }

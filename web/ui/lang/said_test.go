@@ -48,17 +48,20 @@ var sayings = map[string]saying{
 	"profile": {files: []string{"check.go", "document.go", "json.go", "yaml.go", "changes.go"}, calls: errorsOf},
 	"registry": {
 		calls: errorsOf, fields: []string{"Why"}, returns: []string{"instead", "WhyNot", "Reason", "mailTold"}, vars: []string{"impossible", "uploadOwners"},
-		texts: []string{"no act is possible any more", "function", "namespace", "rights", "no rights, preservation level or embargo", "%s from %s"},
+		texts: []string{"no act is possible any more", "function", "namespace", "1 try", "rights", "no rights, preservation level or embargo", "%s from %s"},
 	},
 	"registry/bulk":      {calls: errorsOf, files: []string{"preview.go", "bulk.go"}},
-	"registry/catalog":   {files: []string{"abandon.go", "checkpoint.go", "deletion.go", "filechanges.go", "objects.go"}, calls: errorsOf, wrapping: true},
+	"registry/catalog":   {files: []string{"abandon.go", "checkpoint.go", "deletion.go", "filechanges.go", "objects.go"}, calls: errorsOf, wrapping: true, texts: []string{"identify item %s"}},
 	"registry/deposit":   {files: []string{"correction.go"}, calls: errorsOf, wrapping: true},
 	"registry/outbound":  {files: []string{"delivery.go", "mail.go", "subscription.go"}, calls: errorsOf, wrapping: true},
 	"registry/query":     {element: 2, calls: errorsOf},
 	"registry/schedules": {calls: errorsOf, wrapping: true},
 	"registry/work": {
 		files: []string{"hold.go", "priority.go", "slotshare.go"}, calls: errorsOf, wrapping: true,
-		texts: []string{"%d of %d jobs did not complete", "the object of 1 of them is preserved", "the objects of %d of them are preserved"},
+		texts: []string{
+			"%d of %d jobs did not complete", "the object of 1 of them is preserved", "the objects of %d of them are preserved",
+			"cancelled by %s", "cancelled by %s: %s", "aborted by %s", "aborted by %s: %s", "deleted by %s", "deleted by %s: %s",
+		},
 	},
 	"source": {
 		files: []string{"error.go", "exchange.go", "httpbody.go", "mux.go", "s3address.go", "upload.go", "classify.go", "guard.go"}, calls: errorsOf, returns: []string{"describe", "Remedy"}, texts: []string{
@@ -88,7 +91,7 @@ var sayings = map[string]saying{
 	"workers":             {calls: errorsOf},
 	"workers/content":     {calls: errorsOf},
 	"workers/delivery":    {calls: errorsOf},
-	"workers/fixitycheck": {calls: errorsOf},
+	"workers/fixitycheck": {calls: errorsOf, texts: []string{"its sidecar, or the object's root inventory, sidecar or declaration", "files of no version beside it", "files of no version in the object's logs or extensions"}},
 	"workers/identity":    {calls: errorsOf},
 	"workers/payload":     {calls: errorsOf},
 	"workers/restore":     {calls: errorsOf},

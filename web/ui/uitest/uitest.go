@@ -125,6 +125,9 @@ func (s *Server) Send(t testing.TB, method, path string, form url.Values) *httpt
 // markOf finds the marks of data, with the data in them.
 var markOf = regexp.MustCompile(`<span translate="no">([^<]*)</span>| translate="no"`)
 
+// Plain is a page without the marks of what is data.
+func Plain(text string) string { return markOf.ReplaceAllString(text, "$1") }
+
 // Get loads a page and fails unless it has this status and is whole. It returns the page without the
 // marks of what is data.
 func (s *Server) Get(t testing.TB, path string, status int) string {
@@ -140,7 +143,7 @@ func (s *Server) Get(t testing.TB, path string, status int) string {
 	if policy := w.Header().Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none';") || strings.Contains(policy, "unsafe") {
 		t.Errorf("%s: policy=%q, want a strict one", path, policy)
 	}
-	return markOf.ReplaceAllString(text, "$1")
+	return Plain(text)
 }
 
 // Post sends a form.
