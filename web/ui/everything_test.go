@@ -112,6 +112,9 @@ func (s *site) broken(t testing.TB, key registry.ProcessKey) {
 	must(t, s.settleErr(t, registry.Settlement{Lease: s.claim(t, "step:curate"), Outcome: registry.OutcomeFailed, Error: "the scanner is off", Class: registry.SystemFault, MaxAttempts: 5}))
 }
 
+// ownNote is the error of a step of Holdfast's own workers.
+const ownNote = "file 1, plate 7.tif: open https://h.test/plate%207.tif: the server answered 404 Not Found; put the file there, or correct the address"
+
 // failed makes a batch of one job that fails, and returns the job's id.
 func (s *site) failed(t testing.TB, collection string) string {
 	t.Helper()
@@ -122,6 +125,6 @@ func (s *site) failed(t testing.TB, collection string) string {
 	must(t, err)
 	s.settle(t, l, registry.OutcomeDone)
 	l = s.claim(t, registry.Estimate)
-	must(t, s.settleErr(t, registry.Settlement{Lease: l, Outcome: registry.OutcomeFailed, Error: "no such file", Class: registry.ContentFault, MaxAttempts: 5}))
+	must(t, s.settleErr(t, registry.Settlement{Lease: l, Outcome: registry.OutcomeFailed, Error: ownNote, Class: registry.ContentFault, MaxAttempts: 5}))
 	return l.ItemID
 }

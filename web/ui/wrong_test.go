@@ -1,6 +1,7 @@
 package ui_test
 
 import (
+	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -23,14 +24,20 @@ var wrongValues = []struct{ what, value string }{
 var fieldsOfFiles = []string{"POST /deposit", "POST /deposits/{id}/rows", "POST /preferences"}
 
 // TestForms_WrongValues types mistakes into each field of each form that the pages offer. Whatever is
-// refused comes back as the form, with what was typed, and says beside the field what is wrong with it.
+// refused comes back as the form, with what was typed, and says beside the field what is wrong with it, in
+// the reader's language.
 func TestForms_WrongValues(t *testing.T) {
 	keys, err := secret.Parse("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")
 	must(t, err)
-	s := siteOf(uitest.New(t, uitest.Options{Keys: keys}))
+	s := siteOf(uitest.New(t, uitest.Options{Catalogue: pseudo(t), Keys: keys}))
+	answers := newWorded(t)
 	start, _ := s.everything(t)
 	s.Token = s.TokenOf(t, "keeper", registry.RoleAdmin)
+	s.cookies = inPseudo
 	_, pages, _ := s.walk(t, s.Token, start)
+	for path, p := range pages {
+		answers.add("keeper", path, p.Text)
+	}
 	pattern := uitest.Patterns(s.Site.Routes())
 	tried, refused := map[string]bool{}, 0
 	for _, path := range slices.Sorted(maps.Keys(pages)) {
@@ -66,20 +73,25 @@ func TestForms_WrongValues(t *testing.T) {
 							sends.Set("role", "worker")
 						}
 						sends.Set(field, value)
-						w := s.post(t, f.Action, sends)
-						if w.Code < http.StatusBadRequest {
+						got := s.visit(t, http.MethodPost, f.Action, sends, inPseudo)
+						text, err := io.ReadAll(got.Body)
+						got.Body.Close()
+						must(t, err)
+						if got.StatusCode < http.StatusBadRequest {
 							continue
 						}
 						refused++
-						answer := uitest.Visited{Status: w.Code, Path: f.Action, Text: w.Body.String()}
+						answer := uitest.Visited{Status: got.StatusCode, Path: f.Action, Text: string(text)}
+						answers.add(k, f.Action, answer.Text)
 						if why := wantField(t, answer, f.Action, field, sends); why != "" {
-							t.Errorf("%s, as %s has it: %d: %s\n%s", k, path, w.Code, why, said(answer))
+							t.Errorf("%s, as %s has it: %d: %s\n%s", k, path, got.StatusCode, why, said(answer))
 						}
 					}
 				}
 			}
 		}
 	}
+	answers.check()
 	if refused < 60 {
 		t.Errorf("only %d of %d forms were refused: the test tries nothing", refused, len(tried))
 	}

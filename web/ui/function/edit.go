@@ -3,6 +3,7 @@ package function
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -114,7 +115,7 @@ func (p pages) saveSchedule(r *http.Request) (string, *page.Page, error) {
 	}
 	faults := f.read(field("version"))
 	if len(faults) > 0 {
-		return "", nil, page.Told(http.StatusUnprocessableEntity, wire.CodeInvalid, p.Texts(r).T("the schedule was not saved"), faults...)
+		return "", nil, wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid, "the schedule was not saved", faults...)
 	}
 	var saved registry.Schedule
 	var err error
@@ -136,7 +137,7 @@ func (p pages) saveSchedule(r *http.Request) (string, *page.Page, error) {
 // read reads the fields that are no text.
 func (f *scheduleForm) read(version string) (faults []wire.Fault) {
 	fault := func(field, text string) {
-		faults = append(faults, wire.Fault{Location: "body." + field, Message: strconv.Quote(text[:min(len(text), 50)]) + " is not a whole number"})
+		faults = append(faults, wire.Fault{Location: "body." + field, Message: fmt.Sprintf("%q is not a whole number", text[:min(len(text), 50)])})
 	}
 	var err error
 	if version != "" {

@@ -76,7 +76,11 @@ func phraseOf(key string) (phrase, error) {
 			p.literal = l
 		}
 		pattern += regexp.QuoteMeta(l)
-		if i < len(all) {
+		switch {
+		case i == len(all):
+		case i == len(all)-1 && literals[i+1] == "" && all[i].kind == 's':
+			pattern += `(.*)` // which may be empty
+		default:
 			pattern += facts[all[i].kind]
 		}
 	}
@@ -101,7 +105,7 @@ func (p *phrase) fits(facts []string) bool {
 		if at, _ := statements(facts[i]); i == 0 && p.first == "" && v.kind == 's' && len(at) > 1 {
 			return false // a statement of its own comes before
 		}
-		if p.short && v.kind == 's' && len(strings.Fields(facts[i])) > fewWords {
+		if at, _ := statements(facts[i]); p.short && v.kind == 's' && (len(strings.Fields(facts[i])) > fewWords || len(at) > 1) {
 			return false
 		}
 	}

@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"regexp"
 	"strings"
 	"time"
 )
@@ -195,6 +196,9 @@ func (s *sayer) whole(text string) (said string, ok bool) {
 	if said, ok := s.phrase(text); ok {
 		return said, true
 	}
+	if said, ok := s.alike(text); ok {
+		return said, true
+	}
 	if all := strings.Split(text, ", "); len(all) > 1 {
 		if said, ok := s.list(all); ok {
 			return said, true
@@ -221,6 +225,28 @@ func (s *sayer) exact(text string) (said string, ok bool) {
 	}
 	s.said++
 	return s.texts.printer.Sprintf(key), true
+}
+
+// alike says a text of which an ellipsis stands for some words, since those differ in other texts of the
+// same cause.
+func (s *sayer) alike(text string) (said string, ok bool) {
+	const fewest = 8 // bytes that it begins with, so that few texts are compared
+	begins, _, cut := strings.Cut(text, "…")
+	if !cut || len(begins) < fewest {
+		return "", false
+	}
+	pattern := regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(text), "…", ".+?") + "$")
+	key := ""
+	for known := range s.texts.all.raw {
+		if one, ok := strings.CutPrefix(known, s.texts.Tag+" "); ok && strings.HasPrefix(one, begins) && (key == "" || one < key) && pattern.MatchString(one) {
+			key = one
+		}
+	}
+	if key == "" {
+		return "", false
+	}
+	s.said++
+	return s.texts.all.raw[s.texts.Tag+" "+key], true
 }
 
 // list says texts without facts that are listed, such as acts.

@@ -44,7 +44,7 @@ var sayings = map[string]saying{
 		fields: []string{"Message", "Expected", "Fix"}, calls: []string{"Sprintf"},
 		texts: []string{"fix", "line %d, column %d", "%d errors; correct them", "1 error; correct it"},
 	},
-	"noid":    {files: []string{"ark.go"}, calls: errorsOf},
+	"noid":    {files: []string{"ark.go", "template.go"}, calls: errorsOf, texts: []string{"ARK %q", "NOID template %q", "a period or a brace must come before it"}},
 	"profile": {files: []string{"check.go", "document.go", "json.go", "yaml.go", "changes.go"}, calls: errorsOf},
 	"registry": {
 		calls: errorsOf, fields: []string{"Why"}, returns: []string{"instead", "WhyNot", "Reason", "mailTold"}, vars: []string{"impossible", "uploadOwners"},
@@ -69,20 +69,32 @@ var sayings = map[string]saying{
 			"no such file or directory", "permission denied", "no space left on device",
 		},
 	},
-	"source/s3source":     {calls: errorsOf},
-	"source/unpack":       {calls: errorsOf},
-	"staging":             {files: []string{"blocks.go", "fetch.go", "wanted.go", "readback.go", "transfer.go"}, calls: errorsOf},
-	"web/api":             {files: []string{"authenticate.go", "guard.go", "share.go", "pages.go"}, calls: errorsOf},
-	"web/api/access":      {calls: errorsOf},
-	"web/api/account":     {calls: errorsOf},
-	"web/api/endpoint":    {fields: []string{"Message", "Fix"}, element: 3, calls: errorsOf},
-	"web/api/object":      {calls: errorsOf, fields: []string{"Message", "Fix"}},
-	"web/api/submission":  {fields: []string{"Message", "Fix"}, calls: errorsOf},
-	"web/api/upload":      {files: []string{"continue.go", "finish.go", "limits.go", "receivers.go", "remove.go", "transfer.go", "tus.go", "upload.go"}, calls: errorsOf},
-	"web/api/valid":       {fields: []string{"Message", "Fix"}},
+	"source/s3source":    {calls: errorsOf},
+	"source/unpack":      {calls: errorsOf, texts: []string{"unpack"}},
+	"staging":            {files: []string{"blocks.go", "fetch.go", "wanted.go", "readback.go", "transfer.go"}, calls: errorsOf},
+	"web/api":            {files: []string{"authenticate.go", "guard.go", "share.go", "pages.go"}, calls: errorsOf},
+	"web/api/access":     {calls: errorsOf},
+	"web/api/account":    {calls: errorsOf},
+	"web/api/endpoint":   {fields: []string{"Message", "Fix"}, element: 3, calls: errorsOf},
+	"web/api/object":     {calls: errorsOf, fields: []string{"Message", "Fix"}},
+	"web/api/submission": {fields: []string{"Message", "Fix"}, calls: errorsOf},
+	"web/api/upload":     {files: []string{"continue.go", "finish.go", "limits.go", "receivers.go", "remove.go", "transfer.go", "tus.go", "upload.go"}, calls: errorsOf},
+	"web/api/collection": {calls: errorsOf, fields: []string{"Message", "Fix"}},
+	"web/api/event":      {calls: errorsOf, fields: []string{"Message", "Fix"}},
+	"web/api/item":       {calls: errorsOf, fields: []string{"Message", "Fix"}, texts: []string{"the bulk act was not started"}},
+	"web/api/lookup":     {calls: errorsOf, fields: []string{"Message", "Fix"}},
+	"web/api/outbound":   {calls: errorsOf, fields: []string{"Message", "Fix"}},
+	"web/api/process":    {calls: errorsOf, fields: []string{"Message", "Fix"}},
+	"web/api/queue":      {calls: errorsOf, fields: []string{"Message", "Fix"}},
+	"web/api/shortid":    {calls: errorsOf, fields: []string{"Message", "Fix"}},
+	"web/api/valid": {fields: []string{"Message", "Fix"}, texts: []string{
+		"correct the fields that the errors name", "expected length <= %d", "expected length >= %d", "expected number <= %d", "expected number >= %d",
+		"expected exactly %d fields, found %d", "contains a control character, such as the end of a line", "%q is not a known encoding",
+		"there are cp437, iso-8859-1, windows-1252, shift_jis and others of IANA's list",
+	}},
 	"web/ui/admin":        {calls: errorsOf},
 	"web/ui/deposit":      {calls: errorsOf},
-	"web/ui/function":     {calls: errorsOf},
+	"web/ui/function":     {calls: errorsOf, fields: []string{"Message"}},
 	"web/ui/item":         {calls: errorsOf},
 	"web/ui/object":       {calls: errorsOf},
 	"web/ui/page":         {calls: errorsOf, files: []string{"act.go", "page.go", "preferences.go", "problem.go", "site.go", "fault.go", "live.go"}},
@@ -219,6 +231,9 @@ func (s *sayer) text(e ast.Expr) {
 // wraps are the errors that a format wraps, before and after what it says itself.
 var wraps = regexp.MustCompile(`^(?:%[wv]: )+|(?:(?:: |; )%[wv])+$`)
 
+// ends is what stands between statements, and at the ends of their formats.
+var ends = regexp.MustCompile(`^[;:,]? +|[;,]? *\n?$|^[;,]|: $`)
+
 // internal are formats of errors that only a fault of Holdfast brings about.
 var internal = regexp.MustCompile(`^(encode|decode|send changes|render page|plan inventory|stage inventory|write system|page: an option|seek to|searched enough|runner was|read form|the state (takes|is not)|result %|a worker cannot|a step cannot end|a timer is|event %d of the history|the step made|request id|only judged|ORDER BY|SELECT|page %s answers|the stream is over|the item's results|what attempt)|is not JSON|claim needs|another claim|data: %s|does not name a process`)
 
@@ -232,7 +247,7 @@ func (s *sayer) words(e ast.Expr) {
 		return
 	}
 	text = wraps.ReplaceAllString(text, "")
-	text = strings.Trim(strings.ReplaceAll(text, "%w", "%v"), ";:, \n")
+	text = ends.ReplaceAllString(strings.ReplaceAll(text, "%w", "%v"), "")
 	if internal.MatchString(text) || !spoken.MatchString(verb.ReplaceAllString(text, "")) {
 		return
 	}

@@ -72,7 +72,7 @@ func (w words) Data(text string) string { return w.data(text) }
 // English implements [lang.Words].
 func (w words) English(text string) string {
 	html := template.HTMLEscapeString(text)
-	if w.texts.Tag != "en" {
+	if text != "" && w.texts.Tag != "en" {
 		html = `<span lang="en">` + html + `</span>`
 	}
 	return w.put(template.HTML(html), text) //nolint:gosec // escaped

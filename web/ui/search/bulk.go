@@ -250,6 +250,14 @@ type progressPage struct {
 	Pending  bool
 }
 
+// Gone is how many items matched when it was asked for, and did not when it came to them.
+func (b progressPage) Gone() int64 {
+	if b.Item.Status != registry.Completed {
+		return 0
+	}
+	return max(b.Done.Matched-b.Handled(), 0)
+}
+
 // Handled is how many items it has looked at.
 func (b progressPage) Handled() int64 { return b.Done.Applied + b.Done.Refused }
 
@@ -276,6 +284,9 @@ func (p pages) progress(r *http.Request) (page.Page, error) {
 	b.Title = b.Query
 	if chosen := b.Spec.Match.Chosen(); chosen != nil {
 		b.Title = p.Texts(r).T("%d chosen item|%d chosen items", len(chosen))
+	}
+	if b.Spec.Parent != "" {
+		b.Title, b.List = p.Texts(r).T("the jobs of a batch"), "/batches/"+url.PathEscape(b.Spec.Parent)
 	}
 	b.Pending = it.Status == registry.Pending && it.Attempt == 0
 	may := p.MayAct(ctx) && slices.Contains(it.AllowedActs, registry.ActCancel)
