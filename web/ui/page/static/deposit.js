@@ -382,7 +382,7 @@
 		const told = (err) => {
 			const answer = err.originalResponse;
 			const status = answer ? answer.getStatus() : 0;
-			let problem = { detail: err.message };
+			let problem = { code: "unavailable", detail: err.message }; // its words are those of the library
 			try { problem = JSON.parse(answer.getBody()); } catch { /* it is no problem document */ }
 			return new Refused(status || 503, problem);
 		};
