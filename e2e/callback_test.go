@@ -70,7 +70,7 @@ func TestCallback(t *testing.T) {
 		t.Fatalf("while the receiver is down: exit=%d summary=%+v", code, s)
 	}
 	job := s.Jobs[0].ItemID
-	says(t, "the item", h.must(0, "item", "show", job).stdout, "delivery", "Completed to "+receiver.URL, "not delivered", "HTTP 503")
+	says(t, "the item", h.must(0, "item", "show", job).stdout, "delivery", "outcome Completed for "+receiver.URL, "not delivered", "HTTP 503")
 	waits := h.list("action:deliver", "state:processing")
 	if len(waits) != 1 {
 		t.Fatalf("%d deliveries go on, want one", len(waits))

@@ -194,7 +194,7 @@ func (d Delivery) Text() string {
 	if d.Tries == 1 {
 		tries = "1 try"
 	}
-	text := fmt.Sprintf("%v told to %s: ", d.State, d.Target)
+	text := fmt.Sprintf("outcome %v for %s: ", d.State, d.Target)
 	if kind, ok := strings.CutPrefix(d.Kind, "mail-"); ok {
 		text = fmt.Sprintf("mail %s to %s: ", kind, d.Target)
 		if d.State == StateFailed {
