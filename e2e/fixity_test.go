@@ -43,7 +43,7 @@ func TestFixity(t *testing.T) {
 	if data, err := os.ReadFile(here); err != nil || string(data) != "alpha" {
 		t.Errorf("mended to %q, %v", data, err)
 	}
-	says(t, "the events", h.must(0, "object", "events", id).stdout, "fixity check", "failure", "storage damaged", "storage repaired", "v1/inventory.json")
+	says(t, "the events", h.must(0, "object", "events", id).stdout, "fixity check", "failure", "damaged in storage storage", "repaired in storage storage", "v1/inventory.json")
 
 	damage(t, here)
 	if err := os.Remove(there); err != nil {

@@ -67,9 +67,10 @@ func TestR21_ReadyFollowsFreeSlots(t *testing.T) {
 	held[2].Finish()
 	in.Next().Finish()
 	in.SetFree(0)
-	queuetest.Eventually(t, "paused", func() bool {
+	// Not the client's count of answers: that begins anew if a busy machine lets the connection lapse.
+	queuetest.Eventually(t, "paused, with the six that were not answered", func() bool {
 		got := s.workers(topic)
-		return got.Clients[0].Ready == 0 && got.InFlight+got.Depth+int(got.Clients[0].FinishCount) == 10
+		return len(got.Clients) == 1 && got.Clients[0].Ready == 0 && got.InFlight+got.Depth == 6
 	})
 }
 

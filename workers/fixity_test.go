@@ -159,7 +159,7 @@ func TestFixity_AllIsWell(t *testing.T) {
 		if it := p.check(path); it.Status != registry.Completed {
 			t.Errorf("%s: %s, %s", path, it.Status, it.Note)
 		}
-		if got := p.premises(path); len(got) != 1 || !strings.Contains(got[0], "fixity check success") || !strings.Contains(got[0], second+" good, "+first+" good") {
+		if got := p.premises(path); len(got) != 1 || !strings.Contains(got[0], "fixity check success") || !strings.Contains(got[0], "good in storage "+second+"; good in storage "+first) {
 			t.Errorf("events %q", got)
 		}
 	}
@@ -191,7 +191,7 @@ func TestFixity_MendsFromTheOther(t *testing.T) {
 						t.Errorf("%s in %s is mended to %q (%v), want %q", path, storage, after, err, before)
 					}
 					got := p.premises(checked)
-					if last := got[len(got)-1]; !strings.Contains(last, "replication success") || !strings.Contains(last, storage+" repaired") {
+					if last := got[len(got)-1]; !strings.Contains(last, "replication success") || !strings.Contains(last, "repaired in storage "+storage) {
 						t.Errorf("%s in %s: last event %q", path, storage, last)
 					}
 				}
@@ -213,7 +213,7 @@ func TestFixity_RightNowhere(t *testing.T) {
 	if it.Status != registry.Failed || !it.NeedsAdminReview {
 		t.Errorf("status %s", it.Status)
 	}
-	wantClass(t, it, registry.SystemFault, aContent, first+" damaged", second+" missing")
+	wantClass(t, it, registry.SystemFault, aContent, "damaged in storage "+first, "missing in storage "+second)
 	p.damagedFiles(1)
 	if data, err := os.ReadFile(p.file(first, aContent)); err != nil || string(data) != "what wa" {
 		t.Errorf("what was there became %q, %v", data, err)

@@ -27,7 +27,7 @@ func TestFixity_DerivedDamageIsAFailure(t *testing.T) {
 			p.right(second, "v1/inventory.json")
 			p.damagedFiles(0)
 			events := p.premises("v1/inventory.json")
-			if len(events) != 2 || !strings.Contains(events[0], "fixity check failure") || !strings.Contains(events[0], "damaged (its sidecar") ||
+			if len(events) != 2 || !strings.Contains(events[0], "fixity check failure") || !strings.Contains(events[0], "(its sidecar") ||
 				!strings.Contains(events[1], "replication success") || !strings.Contains(events[1], "repaired") {
 				t.Errorf("events %q, want the failure and its mend", events)
 			}
@@ -82,7 +82,7 @@ func TestFixity_ForeignFile(t *testing.T) {
 	}
 	p.damagedFiles(1)
 	events := p.premises("v1/inventory.json")
-	if len(events) != 1 || !strings.Contains(events[0], "fixity check failure") || !strings.Contains(events[0], "second damaged (files of no version") {
+	if len(events) != 1 || !strings.Contains(events[0], "fixity check failure") || !strings.Contains(events[0], "damaged in storage second (files of no version") {
 		t.Errorf("events %q", events)
 	}
 	for _, path := range planted {
@@ -114,7 +114,7 @@ func TestFixity_ForeignFileInLogs(t *testing.T) {
 	}
 	p.damagedFiles(0)
 	events := p.premises("v1/inventory.json")
-	if len(events) != 1 || !strings.Contains(events[0], "fixity check success") || !strings.Contains(events[0], "second good (files of no version in the object's logs") {
+	if len(events) != 1 || !strings.Contains(events[0], "fixity check success") || !strings.Contains(events[0], "good in storage second (files of no version in the object's logs") {
 		t.Errorf("events %q", events)
 	}
 	for _, path := range planted {

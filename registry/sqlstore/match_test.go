@@ -67,6 +67,9 @@ func (e *everywhere) fill(t *testing.T) (ids []string) {
 	for _, route := range registry.Routes() {
 		for _, step := range route.Steps {
 			for _, status := range registry.Statuses() {
+				if _, more := route.Next(step.Stage); more && status == registry.Completed {
+					continue // items complete at the end of their route only
+				}
 				for bits := range 24 {
 					n++
 					r, err := e.s.Submit(t.Context(), registry.Submission{
