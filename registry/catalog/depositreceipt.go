@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/receipt"
@@ -162,9 +163,19 @@ func (t *tx) identity(it registry.WorkItem, h *receipt.Header) error {
 
 // localIDs returns all local ids by which an owner knows an object, also those of a job that failed
 // after it was named.
-func (t *tx) localIDs(objectID, owner string) ([]string, error) {
-	ask := t.Ask(`SELECT local_id FROM identifier WHERE ark = $1 AND owner = $2 ORDER BY local_id`, objectID, owner)
-	return sqldb.Collect(ask, "look up local ids", func(row sqldb.Scanner) (id string, err error) { return id, row.Scan(&id) })
+func (t *tx) localIDs(objectID, owner string) (ids []string, err error) {
+	// The query does not name the owner: SQLite would then read all local ids of that owner, in their
+	// order, in place of the object's.
+	err = sqldb.Each(t.Ask(`SELECT owner, local_id FROM identifier WHERE ark = $1`, objectID), "look up local ids", func(row sqldb.Scanner) error {
+		var of, id string
+		err := row.Scan(&of, &id)
+		if of == owner {
+			ids = append(ids, id)
+		}
+		return err
+	})
+	slices.Sort(ids)
+	return ids, err
 }
 
 // DepositReceipt implements registry.Evidencing.
