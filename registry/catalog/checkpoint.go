@@ -33,8 +33,7 @@ func (s *Catalog) SignCheckpoint(ctx context.Context, c receipt.Checkpoint) ([]b
 	if s.receiptKey == nil {
 		return nil, nil
 	}
-	err := s.write(ctx, func(t *tx) error { return t.noteReceiptKey() })
-	if err != nil {
+	if err := s.noteReceiptKey(ctx); err != nil {
 		return nil, fmt.Errorf("sign a checkpoint: %w", err)
 	}
 	return s.receiptKey.SignCheckpoint(c), nil
@@ -116,13 +115,31 @@ func (s *Catalog) AcceptOlder(ctx context.Context, a registry.Acceptance, approv
 	return out, nil
 }
 
-// noteReceiptKey lists the public key. It stays listed for ever, since old receipts need it.
-func (t *tx) noteReceiptKey() error {
-	public := t.store.receiptKey.Public()
-	err := t.Do(`INSERT INTO receipt_key (id, public_key, first_used_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
-		public.ID(), public.String(), t.Now)
-	if err != nil {
-		return fmt.Errorf("note the receipt's key: %w", err)
+// noteReceiptKey lists the public key, if this Registry has one, and returns its id. It stays listed for
+// ever, since old receipts need it.
+func (t *tx) noteReceiptKey() (id string, err error) {
+	key := t.store.receiptKey
+	if key == nil {
+		return "", nil
 	}
-	return nil
+	id = key.Public().ID()
+	err = t.Do(`INSERT INTO receipt_key (id, public_key, first_used_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
+		id, key.Public().String(), t.Now)
+	if err != nil {
+		return "", fmt.Errorf("note the receipt's key: %w", err)
+	}
+	return id, nil
+}
+
+// noteReceiptKey is that of a transaction of its own, once in this process.
+func (s *Catalog) noteReceiptKey(ctx context.Context) error {
+	if s.receiptKey == nil || s.keyNoted.Load() {
+		return nil
+	}
+	err := s.write(ctx, func(t *tx) error {
+		_, err := t.noteReceiptKey()
+		return err
+	})
+	s.keyNoted.Store(err == nil)
+	return err
 }

@@ -120,14 +120,11 @@ func (t *tx) signReceipt(it registry.WorkItem, v registry.VersionRecord, m *rece
 	if err := t.identity(it, &h); err != nil {
 		return fmt.Errorf("sign the receipt: %w", err)
 	}
-	head, keyID, signature := receipt.Unsigned(h), "", []byte(nil)
-	if key := t.store.receiptKey; key != nil {
-		head, signature = key.Sign(h)
-		keyID = key.Public().ID()
-		if err := t.noteReceiptKey(); err != nil {
-			return err
-		}
+	keyID, err := t.noteReceiptKey()
+	if err != nil {
+		return err
 	}
+	head, signature := t.store.receiptKey.Sign(h)
 	if len(head) > receipt.MaxLine {
 		return fmt.Errorf("sign the receipt: its header would have %d bytes: %w", len(head), registry.ErrInvalid)
 	}

@@ -182,9 +182,8 @@ func (s *Catalog) SignEvents(ctx context.Context, objectID string, first, last i
 	if err == nil {
 		err = hash(last, &h.Events.After)
 	}
-	if err == nil && s.receiptKey != nil && !s.keyNoted.Load() {
-		err = s.write(ctx, func(t *tx) error { return t.noteReceiptKey() })
-		s.keyNoted.Store(err == nil)
+	if err == nil {
+		err = s.noteReceiptKey(ctx)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("sign events %d to %d of %s: %w", first, last, objectID, err)

@@ -66,10 +66,7 @@ type Checkpoint struct {
 // SignCheckpoint fills in the key, signs, and returns the last two lines of the file: the signed
 // line and the signature's line.
 func (k *Key) SignCheckpoint(c Checkpoint) []byte {
-	public := k.Public()
-	c.Key, c.PublicKey = public.ID(), public.String()
-	text := c.line()
-	return Head(string(text), ed25519.Sign(k.private, text))
+	return Head(k.sign(&c.Key, &c.PublicKey, func(w *line) { w.b = c.line() }))
 }
 
 func (c Checkpoint) line() []byte {

@@ -2,7 +2,6 @@ package receipt
 
 import (
 	"bytes"
-	"crypto/ed25519"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -39,17 +38,7 @@ func (w *line) eventsHeader(h EventsHeader) {
 // signature's line. Without a key it returns the line alone. The same header and key give the same
 // bytes.
 func (k *Key) SignEvents(h EventsHeader) []byte {
-	var signature []byte
-	h.Key, h.PublicKey = "", ""
-	if k != nil {
-		h.Key, h.PublicKey = k.Public().ID(), k.Public().String()
-	}
-	var w line
-	w.eventsHeader(h)
-	if k != nil {
-		signature = ed25519.Sign(k.private, w.b)
-	}
-	return Head(string(w.b), signature)
+	return Head(k.sign(&h.Key, &h.PublicKey, func(w *line) { w.eventsHeader(h) }))
 }
 
 // ParseEventsHeader decodes a signed line. It does not verify the signature.

@@ -41,19 +41,26 @@ func (k *Key) Public() PublicKey {
 // Sign fills in the header's key and returns its line and the signature of that line. The same
 // header and key give the same bytes.
 func (k *Key) Sign(h Header) (head string, signature []byte) {
-	public := k.Public()
-	h.Key, h.PublicKey = public.ID(), public.String()
-	var w line
-	w.header(h)
-	return string(w.b), ed25519.Sign(k.private, w.b)
+	return k.sign(&h.Key, &h.PublicKey, func(w *line) { w.header(h) })
 }
 
 // Unsigned returns the header's line without a key, for a service that has none.
 func Unsigned(h Header) (head string) {
-	h.Key, h.PublicKey = "", ""
+	head, _ = (*Key)(nil).Sign(h)
+	return head
+}
+
+// sign names the key in what write writes, and returns the line and its signature. No key names none and
+// does not sign.
+func (k *Key) sign(id, public *string, write func(*line)) (text string, signature []byte) {
 	var w line
-	w.header(h)
-	return string(w.b)
+	if *id, *public = "", ""; k == nil {
+		write(&w)
+		return string(w.b), nil
+	}
+	*id, *public = k.Public().ID(), k.Public().String()
+	write(&w)
+	return string(w.b), ed25519.Sign(k.private, w.b)
 }
 
 // Head returns the beginning of a receipt: the signed line and the signature's line. One that is

@@ -2,7 +2,6 @@ package receipt
 
 import (
 	"bytes"
-	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -72,17 +71,7 @@ func (w *line) tombstone(t Tombstone) {
 // SignTombstone fills in the key, and returns the whole text: the signed line and the signature's line.
 // Without a key it returns the line alone.
 func (k *Key) SignTombstone(t Tombstone) []byte {
-	var signature []byte
-	t.Key, t.PublicKey = "", ""
-	if k != nil {
-		t.Key, t.PublicKey = k.Public().ID(), k.Public().String()
-	}
-	var w line
-	w.tombstone(t)
-	if k != nil {
-		signature = ed25519.Sign(k.private, w.b)
-	}
-	return Head(string(w.b), signature)
+	return Head(k.sign(&t.Key, &t.PublicKey, func(w *line) { w.tombstone(t) }))
 }
 
 // ErrTombstone says that a text is no tombstone, or was changed after it was signed.
