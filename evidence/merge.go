@@ -24,13 +24,9 @@ const (
 	Gone                     // there is no such file
 )
 
-// JudgeEvents compares a segment with the Registry's chain. It reads all of it. A right one proves that
-// the Registry has exactly its events, because a hash of the chain stands for all events before it.
-func (o Object) JudgeEvents(ctx context.Context, from Events, f File) (Condition, error) {
-	return o.judgeEvents(ctx, from, f, nil)
-}
-
-// judgeEvents is JudgeEvents that reads the file through something; nil: nothing.
+// judgeEvents compares a segment with the Registry's chain. It reads all of it, through something; nil:
+// nothing. A right one proves that the Registry has exactly its events, because a hash of the chain
+// stands for all events before it.
 func (o Object) judgeEvents(ctx context.Context, from Events, f File, through func(io.Reader) io.Reader) (Condition, error) {
 	in, err := o.open(ctx, f)
 	if errors.Is(err, storage.ErrNotFound) {
@@ -87,7 +83,7 @@ func Merge(ctx context.Context, from Events, sign Signer, most int, in Object) (
 	if err := KeepEvents(ctx, from, sign, whole.First, whole.Last, in); err != nil {
 		return len(files.Segments), err
 	}
-	if condition, err := in.JudgeEvents(ctx, from, whole); err != nil || condition != Right {
+	if condition, err := in.judgeEvents(ctx, from, whole, nil); err != nil || condition != Right {
 		return len(files.Segments), errors.Join(err, wrongFile(in, whole, condition))
 	}
 	left = len(files.Segments)
@@ -99,7 +95,7 @@ func Merge(ctx context.Context, from Events, sign Signer, most int, in Object) (
 		if f == whole {
 			continue
 		}
-		condition, err := in.JudgeEvents(ctx, from, f)
+		condition, err := in.judgeEvents(ctx, from, f, nil)
 		if err != nil {
 			return left, err
 		}
