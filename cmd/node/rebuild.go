@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,13 +16,18 @@ import (
 	"github.com/holdfast/holdfast/registry/sqlstore"
 )
 
-// RebuildOptions says from what a Registry is made again, and where.
-type RebuildOptions struct {
+// Stored says which Registry belongs to which storages.
+type Stored struct {
 	Database string    // its address; "": that of Dir
 	Dir      string    // the folder of up, whose own storage is read, too; "": none
 	Storages []Storage // besides
 	Keys     []receipt.PublicKey
 	AtOnce   int
+}
+
+// RebuildOptions says from what a Registry is made again, and where.
+type RebuildOptions struct {
+	Stored
 	DryRun   bool
 	Progress func(rebuild.Report)
 	Fault    func(rebuild.Object) error
@@ -31,7 +37,7 @@ type RebuildOptions struct {
 // or the database. It makes nothing in the storages.
 func Rebuild(ctx context.Context, c Common, o RebuildOptions) (report rebuild.Report, err error) {
 	n, err := start(ctx, c, func(n *Node) error {
-		database, roots, err := n.openStored(ctx, o.Dir, o.Database, o.Storages)
+		database, roots, err := n.openStored(ctx, o.Stored)
 		if err != nil {
 			return err
 		}
@@ -54,24 +60,23 @@ func Rebuild(ctx context.Context, c Common, o RebuildOptions) (report rebuild.Re
 
 // openStored opens the storages of a Registry that no other process uses, all of which must be there, and
 // returns the address of its database. With a folder of up, its own storage is the first.
-func (n *Node) openStored(ctx context.Context, dir, database string, storages []Storage) (string, ocfl.Roots, error) {
-	if dir != "" {
-		f, err := openFolder(dir)
+func (n *Node) openStored(ctx context.Context, s Stored) (database string, roots ocfl.Roots, err error) {
+	database, storages := s.Database, s.Storages
+	if s.Dir != "" {
+		f, err := openFolder(s.Dir)
 		if err != nil {
 			return "", nil, err
 		}
 		n.onClose(f.Close)
-		own := filepath.Join(absolute(dir), "storage")
+		own := filepath.Join(absolute(s.Dir), "storage")
 		storages = append([]Storage{{Name: registry.DefaultStorage, Address: (&url.URL{Scheme: "file", Path: own}).String()}}, storages...)
-		if database == "" {
-			database = "sqlite:" + filepath.Join(dir, "registry.db")
-		}
+		database = cmp.Or(database, DatabaseIn(s.Dir))
 	}
 	var found foundRoots
 	if err := n.meet(ctx, found.find(n, storages)); err != nil {
 		return "", nil, err
 	}
-	roots, err := found.existing()
+	roots, err = found.existing()
 	return database, roots, err
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/rebuild"
-	"github.com/holdfast/holdfast/registry/receipt"
 	"github.com/holdfast/holdfast/registry/sqldb"
 	"github.com/holdfast/holdfast/registry/sqlstore"
 	"github.com/holdfast/holdfast/web/api/checkpoint"
@@ -16,11 +15,7 @@ import (
 
 // ReconcileOptions says which Registry is compared with which storages.
 type ReconcileOptions struct {
-	Database string    // its address; "": that of Dir
-	Dir      string    // the folder of up, whose own storage is read, too; "": none
-	Storages []Storage // besides
-	Keys     []receipt.PublicKey
-	AtOnce   int
+	Stored
 	// Apply enters what the Registry does not know, and releases a restored Registry if record and
 	// storages agree then. Otherwise nothing changes.
 	Apply bool
@@ -49,7 +44,7 @@ var ErrNotRestored = errors.New("this Registry bears no mark of a restore")
 // folder, the database or the storages. It writes nothing to the storages.
 func Reconcile(ctx context.Context, c Common, o ReconcileOptions) (out Reconciled, err error) {
 	n, err := start(ctx, c, func(n *Node) error {
-		database, roots, err := n.openStored(ctx, o.Dir, o.Database, o.Storages)
+		database, roots, err := n.openStored(ctx, o.Stored)
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/holdfast/holdfast/backup"
 	interimsql "github.com/holdfast/holdfast/interim/sqlstore"
 	"github.com/holdfast/holdfast/periodic/forward"
 	"github.com/holdfast/holdfast/queue"
@@ -147,9 +148,12 @@ func (noTopics) Send(context.Context, string, ...[]byte) error {
 	return errors.New("topics need an nsqd: set HOLDFAST_NSQD_ADDR or HOLDFAST_NSQLOOKUPD_ADDRS, and start again")
 }
 
+// DatabaseIn returns the address of the Registry's database in a folder of up.
+func DatabaseIn(dir string) string { return "sqlite:" + filepath.Join(dir, backup.DatabaseName) }
+
 // openUp opens everything in the folder.
 func (n *Node) openUp(ctx context.Context, o UpOptions, d *registryServer, c *workerPool) error {
-	database := cmp.Or(o.Database, "sqlite:"+filepath.Join(o.Dir, "registry.db"))
+	database := cmp.Or(o.Database, DatabaseIn(o.Dir))
 	r, err := n.openDatabase(ctx, sqlstore.Options{URL: database, ReceiptKey: o.ReceiptKey, Mail: o.Mail.Sender != nil, FixityEvery: o.FixityEvery})
 	if err != nil {
 		return err

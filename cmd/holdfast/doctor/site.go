@@ -105,7 +105,7 @@ func (s *site) does(stages ...registry.Stage) bool {
 func (s *site) database() string {
 	switch s.role {
 	case roleUp:
-		return cmp.Or(s.config.DatabaseURL, "sqlite:"+filepath.Join(s.dir, "registry.db"))
+		return cmp.Or(s.config.DatabaseURL, node.DatabaseIn(s.dir))
 	case roleRegistry:
 		return s.config.DatabaseURL
 	}

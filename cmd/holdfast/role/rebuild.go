@@ -63,20 +63,13 @@ type rebuilt struct {
 }
 
 func runRebuild(ctx context.Context, a *cli.App, f rebuildFlags) error {
-	c, err := a.Settings(ctx, config.Default())
-	if err != nil {
-		return err
-	}
-	if c, err = f.apply(c, f.dryRun); err != nil {
-		return err
-	}
-	keys, err := f.keys()
+	c, stored, err := f.stored(ctx, a, f.dryRun)
 	if err != nil {
 		return err
 	}
 	begun, due := time.Now(), everyNow()
 	o := node.RebuildOptions{
-		Database: c.DatabaseURL, Dir: f.dir, Storages: storages(c), Keys: keys, AtOnce: f.atOnce, DryRun: f.dryRun,
+		Stored: stored, DryRun: f.dryRun,
 		Fault: func(o rebuild.Object) error { return printFaults(a, o) },
 		Progress: func(r rebuild.Report) {
 			if due() {
@@ -84,7 +77,7 @@ func runRebuild(ctx context.Context, a *cli.App, f rebuildFlags) error {
 			}
 		},
 	}
-	report, err := node.Rebuild(ctx, common(a, c), o)
+	report, err := node.Rebuild(ctx, c, o)
 	if errors.Is(err, registry.ErrRebuilt) {
 		return exit.Usagef("%w: a rebuild needs a new database. To compare a Registry with its storages, run: holdfast reconcile", err)
 	} else if err != nil {
@@ -105,12 +98,16 @@ func runRebuild(ctx context.Context, a *cli.App, f rebuildFlags) error {
 	return err
 }
 
-// apply returns the settings with what the flags say. A database need not be named if it is optional.
-func (f storedFlags) apply(c config.Config, optional bool) (config.Config, error) {
+// stored returns what the settings and the flags say. A database need not be named if it is optional.
+func (f storedFlags) stored(ctx context.Context, a *cli.App, optional bool) (node.Common, node.Stored, error) {
+	c, err := a.Settings(ctx, config.Default())
+	if err != nil {
+		return node.Common{}, node.Stored{}, err
+	}
 	if len(f.storages) > 0 {
 		c.StorageURL = strings.Join(f.storages, " ")
 		if _, err := c.Storages(); err != nil {
-			return c, exit.Usagef("--storage: %w", err)
+			return node.Common{}, node.Stored{}, exit.Usagef("--storage: %w", err)
 		}
 	}
 	if f.database != "" || f.dir != "" {
@@ -118,11 +115,15 @@ func (f storedFlags) apply(c config.Config, optional bool) (config.Config, error
 	}
 	switch {
 	case c.DatabaseURL == "" && f.dir == "" && !optional:
-		return c, exit.Usagef("no database: give --dir, --database or HOLDFAST_DATABASE_URL")
+		err = exit.Usagef("no database: give --dir, --database or HOLDFAST_DATABASE_URL")
 	case c.StorageURL == "" && f.dir == "":
-		return c, exit.Usagef("no storage: give --storage NAME=ADDRESS, --dir or HOLDFAST_STORAGE_URL")
+		err = exit.Usagef("no storage: give --storage NAME=ADDRESS, --dir or HOLDFAST_STORAGE_URL")
 	}
-	return c, nil
+	if err != nil {
+		return node.Common{}, node.Stored{}, err
+	}
+	keys, err := f.keys()
+	return common(a, c), node.Stored{Database: c.DatabaseURL, Dir: f.dir, Storages: storages(c), Keys: keys, AtOnce: f.atOnce}, err
 }
 
 // keys reads the trusted keys.

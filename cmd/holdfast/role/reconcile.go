@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/holdfast/holdfast/cmd/config"
 	"github.com/holdfast/holdfast/cmd/holdfast/cli"
 	"github.com/holdfast/holdfast/cmd/holdfast/exit"
 	"github.com/holdfast/holdfast/cmd/holdfast/terminal"
@@ -52,21 +51,13 @@ func runReconcile(ctx context.Context, a *cli.App, f reconcileFlags) error {
 	if (f.restored || f.accept != "") && !f.apply {
 		return exit.Usagef("--restored and --accept go with --apply")
 	}
-	c, err := a.Settings(ctx, config.Default())
-	if err != nil {
-		return err
-	}
-	if c, err = f.storedFlags.apply(c, false); err != nil {
-		return err
-	}
-	keys, err := f.keys()
+	c, stored, err := f.stored(ctx, a, false)
 	if err != nil {
 		return err
 	}
 	begun, due := time.Now(), everyNow()
-	out, err := node.Reconcile(ctx, common(a, c), node.ReconcileOptions{
-		Database: c.DatabaseURL, Dir: f.dir, Storages: storages(c), Keys: keys, AtOnce: f.atOnce,
-		Apply: f.apply, Restored: f.restored, Accepted: strings.TrimSpace(f.accept),
+	out, err := node.Reconcile(ctx, c, node.ReconcileOptions{
+		Stored: stored, Apply: f.apply, Restored: f.restored, Accepted: strings.TrimSpace(f.accept),
 		Found: func(found rebuild.Finding) error { return printFinding(a, found) },
 		Progress: func(r rebuild.Comparison) {
 			if due() {
