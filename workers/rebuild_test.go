@@ -1,13 +1,11 @@
 package workers_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -116,28 +114,20 @@ func TestRebuild(t *testing.T) {
 	})
 	t.Run("killed anywhere", func(t *testing.T) {
 		options := options
-		for n := 0; ; n++ {
-			to := r.rebuilding(t)
-			mortal := &mortalRebuild{Rebuilding: to}
-			mortal.left.Store(int64(n))
-			options.To = mortal
-			_, err := rebuild.Run(t.Context(), options)
+		killedAnywhere(t, 1, func() *sqlstore.Store { return r.rebuilding(t) }, func(to registry.Reconciling) error {
 			options.To = to
-			if err == nil {
-				if n < 10 {
-					t.Errorf("a rebuild has only %d calls", n)
-				}
-				return
+			_, err := rebuild.Run(t.Context(), options)
+			if state, stateErr := to.RebuildState(t.Context()); errors.Is(err, registry.ErrRebuilt) && stateErr == nil && !state.Ended.IsZero() {
+				return nil // the run before died when it had noted its end
 			}
-			if _, err = rebuild.Run(t.Context(), options); err != nil {
-				t.Fatalf("after death at call %d: %v", n, err)
-			}
+			return err
+		}, func(s *sqlstore.Store) {
 			for _, id := range ids {
-				if diff := cmp.Diff(want[id], seen(t, to, id)); diff != "" {
-					t.Fatalf("death at call %d, object %s (-want +got):\n%s", n, id, diff)
+				if diff := cmp.Diff(want[id], seen(t, s, id)); diff != "" {
+					t.Errorf("object %s (-want +got):\n%s", id, diff)
 				}
 			}
-		}
+		})
 	})
 	t.Run("damaged copy", func(t *testing.T) {
 		options := options
@@ -185,54 +175,6 @@ func TestRebuild(t *testing.T) {
 			t.Errorf("faults %q\nwas %+v\nis  %+v", faults, was, got)
 		}
 	})
-}
-
-var errDead = errors.New("killed")
-
-// mortalRebuild is a Registry that is gone after some calls that write.
-type mortalRebuild struct {
-	registry.Rebuilding
-	left atomic.Int64
-}
-
-func (d *mortalRebuild) dies() error {
-	if d.left.Add(-1) < 0 {
-		return errDead
-	}
-	return nil
-}
-
-func (d *mortalRebuild) SaveRebuild(ctx context.Context, s registry.RebuildState) error {
-	if err := d.dies(); err != nil {
-		return err
-	}
-	return d.Rebuilding.SaveRebuild(ctx, s)
-}
-
-func (d *mortalRebuild) EnterFiles(ctx context.Context, id string, version int, files []registry.File, checked time.Time) error {
-	if err := d.dies(); err != nil {
-		return err
-	}
-	return d.Rebuilding.EnterFiles(ctx, id, version, files, checked)
-}
-
-func (d *mortalRebuild) EnterEvents(ctx context.Context, events []registry.Premis) error {
-	if err := d.dies(); err != nil {
-		return err
-	}
-	return d.Rebuilding.EnterEvents(ctx, events)
-}
-
-func (d *mortalRebuild) EnterVersion(ctx context.Context, v registry.EnteredVersion) error {
-	if err := d.dies(); err != nil {
-		return err
-	}
-	return d.Rebuilding.EnterVersion(ctx, v)
-}
-
-func (d *mortalRebuild) EnterObject(ctx context.Context, o registry.EnteredObject) ([]registry.TakenID, error) {
-	taken, err := d.Rebuilding.EnterObject(ctx, o)
-	return taken, errors.Join(err, d.dies()) // the answer is lost
 }
 
 // TestRebuild_Bucket: a bucket with a copy of a storage is as good, also after a kill between portions.

@@ -141,27 +141,11 @@ func TestReconcile(t *testing.T) {
 	t.Run("killed anywhere", func(t *testing.T) {
 		options := options
 		options.Apply = true
-		for n := 0; ; n += 3 {
-			s := r.restoredOf(t, backup)
-			mortal := &mortalReconcile{Reconciling: s}
-			mortal.left.Store(int64(n))
-			options.To = mortal
+		killedAnywhere(t, 3, func() *sqlstore.Store { return r.restoredOf(t, backup) }, func(to registry.Reconciling) error {
+			options.To = to
 			_, err := rebuild.Reconcile(t.Context(), options)
-			options.To = s
-			if err == nil {
-				if n < 10 {
-					t.Errorf("a comparison has only %d calls", n)
-				}
-				return
-			}
-			if _, err = rebuild.Reconcile(t.Context(), options); err != nil {
-				t.Fatalf("after death at call %d: %v", n, err)
-			}
-			agrees(t, s)
-			if t.Failed() {
-				t.Fatalf("after death at call %d", n)
-			}
-		}
+			return err
+		}, func(s *sqlstore.Store) { agrees(t, s) })
 	})
 	t.Run("apply, and go on", func(t *testing.T) {
 		options, said := options, found{}
@@ -373,14 +357,39 @@ func TestReconcile_PostgreSQL(t *testing.T) {
 	must(t, s.Reconciled(t.Context(), "", "admin"))
 }
 
-// mortalReconcile is a Registry that is gone after some calls that write.
-type mortalReconcile struct {
+// killedAnywhere lets a reading of the storages die at each step-th call that writes, and then go on to
+// its end: each time the Registry is right.
+func killedAnywhere(t *testing.T, step int, fresh func() *sqlstore.Store, read func(registry.Reconciling) error, check func(*sqlstore.Store)) {
+	t.Helper()
+	for n := 0; ; n += step {
+		s := fresh()
+		mortal := &mortalRegistry{Reconciling: s}
+		mortal.left.Store(int64(n))
+		if read(mortal) == nil {
+			if n < 10 {
+				t.Errorf("it makes only %d calls", n)
+			}
+			return
+		}
+		if err := read(s); err != nil {
+			t.Fatalf("after death at call %d: %v", n, err)
+		}
+		if check(s); t.Failed() {
+			t.Fatalf("after death at call %d", n)
+		}
+	}
+}
+
+var errDead = errors.New("killed")
+
+// mortalRegistry is a Registry that is gone after some calls that write.
+type mortalRegistry struct {
 	registry.Reconciling
 	left atomic.Int64
 }
 
 // each lets a call happen, with its answer or without it, or not at all.
-func (d *mortalReconcile) each(call func() error) error {
+func (d *mortalRegistry) each(call func() error) error {
 	switch left := d.left.Add(-1); {
 	case left < -1:
 		return errDead
@@ -390,23 +399,27 @@ func (d *mortalReconcile) each(call func() error) error {
 	return call()
 }
 
-func (d *mortalReconcile) SaveReconcile(ctx context.Context, s registry.RebuildState) error {
+func (d *mortalRegistry) SaveRebuild(ctx context.Context, s registry.RebuildState) error {
+	return d.each(func() error { return d.Reconciling.SaveRebuild(ctx, s) })
+}
+
+func (d *mortalRegistry) SaveReconcile(ctx context.Context, s registry.RebuildState) error {
 	return d.each(func() error { return d.Reconciling.SaveReconcile(ctx, s) })
 }
 
-func (d *mortalReconcile) EnterFiles(ctx context.Context, id string, version int, files []registry.File, checked time.Time) error {
+func (d *mortalRegistry) EnterFiles(ctx context.Context, id string, version int, files []registry.File, checked time.Time) error {
 	return d.each(func() error { return d.Reconciling.EnterFiles(ctx, id, version, files, checked) })
 }
 
-func (d *mortalReconcile) EnterEvents(ctx context.Context, events []registry.Premis) error {
+func (d *mortalRegistry) EnterEvents(ctx context.Context, events []registry.Premis) error {
 	return d.each(func() error { return d.Reconciling.EnterEvents(ctx, events) })
 }
 
-func (d *mortalReconcile) EnterVersion(ctx context.Context, v registry.EnteredVersion) error {
+func (d *mortalRegistry) EnterVersion(ctx context.Context, v registry.EnteredVersion) error {
 	return d.each(func() error { return d.Reconciling.EnterVersion(ctx, v) })
 }
 
-func (d *mortalReconcile) EnterObject(ctx context.Context, o registry.EnteredObject) (taken []registry.TakenID, err error) {
+func (d *mortalRegistry) EnterObject(ctx context.Context, o registry.EnteredObject) (taken []registry.TakenID, err error) {
 	err = d.each(func() error {
 		taken, err = d.Reconciling.EnterObject(ctx, o)
 		return err
@@ -414,10 +427,10 @@ func (d *mortalReconcile) EnterObject(ctx context.Context, o registry.EnteredObj
 	return taken, err
 }
 
-func (d *mortalReconcile) WithdrawVersion(ctx context.Context, id string) error {
+func (d *mortalRegistry) WithdrawVersion(ctx context.Context, id string) error {
 	return d.each(func() error { return d.Reconciling.WithdrawVersion(ctx, id) })
 }
 
-func (d *mortalReconcile) EnterDeletion(ctx context.Context, deletion registry.Deletion) error {
+func (d *mortalRegistry) EnterDeletion(ctx context.Context, deletion registry.Deletion) error {
 	return d.each(func() error { return d.Reconciling.EnterDeletion(ctx, deletion) })
 }
