@@ -96,7 +96,13 @@ func (h *holdfast) becomes(id, state string) (it item) {
 // until waits until a condition is met, and fails the test when it is not for too long.
 func (h *holdfast) until(what string, met func() bool) {
 	h.t.Helper()
-	for deadline := time.Now().Add(patience); ; {
+	h.within(patience, what, met)
+}
+
+// within is until with another time.
+func (h *holdfast) within(most time.Duration, what string, met func() bool) {
+	h.t.Helper()
+	for deadline := time.Now().Add(most); ; {
 		asked := time.Now()
 		if met() {
 			return

@@ -77,9 +77,5 @@ func TestStorageDown(t *testing.T) {
 // comes waits for what a retry brings about, which comes a minute after its fault.
 func (h *holdfast) comes(what string, met func() bool) {
 	h.t.Helper()
-	for deadline := time.Now().Add(4 * time.Minute); !met(); time.Sleep(200 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			h.t.Fatalf("it did not come about that %s: %+v", what, h.list())
-		}
-	}
+	h.within(4*time.Minute, what, met)
 }
