@@ -126,7 +126,7 @@ func Optional() []registry.Stage {
 const scanRate = 40 << 20
 
 // WithStated adds times of optional stages that were not measured: a scanner reads each downloaded byte
-// at 40 MiB a second, and a replica is written as the version was. ok names the stages that got them. An
+// at 40 MiB a second, and a replica is written as the version was. stated are the stages that got them. An
 // error says which stage has neither.
 func (t Times) WithStated(optional []registry.Stage) (out Times, stated []registry.Stage, err error) {
 	out = Times{Measured: t.Measured, Stages: slices.Clone(t.Stages)}

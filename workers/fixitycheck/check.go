@@ -222,8 +222,8 @@ func (c *check) checkDerived(ctx context.Context) error {
 }
 
 // findForeign looks for files that belong to no version of the object, and evidence that says something
-// else than the record. A person must decide about them. Files in places that OCFL leaves to others say nothing about the object's content: the
-// check fails, but the storage does not count as damaged.
+// else than the record. A person must decide about them. Files in places that OCFL leaves to others say
+// nothing about the object's content: the check fails, but the storage does not count as damaged.
 func (c *check) findForeign(ctx context.Context) error {
 	var files []string
 	for _, f := range c.found {
