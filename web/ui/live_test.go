@@ -45,6 +45,9 @@ func TestLive_Alike(t *testing.T) {
 		address := server.URL + regexp.MustCompile(`&seen=.*`).ReplaceAllString(html.UnescapeString(stream[1]), "")
 		ben, alike := firstOf(t, address, tokens[0])
 		anna, _ := firstOf(t, address, tokens[1])
+		if ben != anna { // time has passed: a batch has a rate when it is a second old
+			ben, _ = firstOf(t, address, tokens[0])
+		}
 		if alike {
 			shared[at] = true
 		}
@@ -66,7 +69,7 @@ func TestLive_Alike(t *testing.T) {
 }
 
 // figures change with the time.
-var figures = regexp.MustCompile(`[0-9]+`)
+var figures = regexp.MustCompile(`[0-9]+(,[0-9]+)*`)
 
 // firstOf returns the first message of a stream, without its figures, and whether it is shared.
 func firstOf(t *testing.T, address, token string) (text string, shared bool) {
