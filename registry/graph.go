@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -289,10 +290,14 @@ type GraphNode struct {
 	WorkItem
 
 	Key     string `json:"key,omitempty"`     // in its graph
+	Title   string `json:"title,omitempty"`   // that the spec gives; "" if that is only its batch's
 	Outside bool   `json:"outside,omitempty"` // it is of another graph, or of none, and a node requires it
 	// Progress is what the live attempt has reported; nil if the item is not running.
 	Progress []Progress `json:"progress,omitempty"`
 }
+
+// Heading is as of [WorkItem].
+func (n GraphNode) Heading() string { return cmp.Or(n.Title, n.WorkItem.Heading()) }
 
 // GraphError is a problem of a graph that is being built, or of a submission's requirements.
 type GraphError struct {

@@ -333,13 +333,16 @@ type Event struct {
 // Heading returns an item's name for people: the title, else the name, else the id. A job that has its
 // title only from its batch is called by its name, which tells it from the others.
 func (it WorkItem) Heading() string {
-	if it.Action == Batch || it.Action == Ingest {
-		var spec Spec
-		if json.Unmarshal(it.Spec, &spec) == nil && spec.ownTitle() != "" {
-			return spec.ownTitle()
-		}
+	return cmp.Or(it.OwnTitle(), it.Name, it.ID)
+}
+
+// OwnTitle returns the title that the spec of a batch or job gives; "" if that is only its batch's.
+func (it WorkItem) OwnTitle() string {
+	var spec Spec
+	if it.Action != Batch && it.Action != Ingest || json.Unmarshal(it.Spec, &spec) != nil {
+		return ""
 	}
-	return cmp.Or(it.Name, it.ID)
+	return spec.ownTitle()
 }
 
 // ownTitle returns the title unless it is only that of the batch.

@@ -220,12 +220,15 @@ func Name(n registry.GraphNode) string {
 	return n.Key
 }
 
-// Title returns the name of a node's item, unless [Name] has it already.
+// Title returns what else people call a node, unless [Name] has it already: its title where the name
+// is a key, the name of its file where that is a title.
 func Title(n registry.GraphNode) string {
-	if n.Name == Name(n) {
-		return ""
+	for _, title := range []string{n.Title, n.Name} {
+		if title != Name(n) && title != "" {
+			return title
+		}
 	}
-	return n.Name
+	return ""
 }
 
 // Standing is how far a node is, or why it does not go on, as facts.

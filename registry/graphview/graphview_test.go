@@ -171,3 +171,27 @@ func TestOfItem(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestTitles: items outside of graphs are called by their titles, nodes by their keys.
+func TestTitles(t *testing.T) {
+	t.Parallel()
+	titled, keyed := node("", registry.Failed, registry.StateFailed), node("k", registry.Pending, registry.StatePending)
+	titled.Name, titled.Title = "plates.checkm", "Glass plates"
+	keyed.Name, keyed.Title = "seeds.checkm", "Seed lists"
+	v, err := graphview.OfItem(t.Context(), parts{nodes: []registry.GraphNode{titled, keyed}, edges: []registry.Edge{edge("k", "", false)}}, "i")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []struct{ name, title string }{{"Glass plates", "plates.checkm"}, {"k", "Seed lists"}} {
+		if got := graphview.Title(v.Nodes[i]); got != want.title {
+			t.Errorf("below %s stands %q, not %q", want.name, got, want.title)
+		}
+		if box := v.Draw().Boxes[i]; box.Name != want.name || box.Label != want.name {
+			t.Errorf("box %+v, want %s", box, want.name)
+		}
+	}
+	const want = "└─ … k Seed lists  Pending: waits for Glass plates (failed)"
+	if got := tree(t, v, 100); !strings.Contains(got, want) {
+		t.Errorf("no %q in\n%s", want, got)
+	}
+}

@@ -72,7 +72,7 @@ func (t Text) tree(b *strings.Builder, v *View) {
 			return
 		}
 		written[node] = true
-		if title := Title(n); title != "" && !n.Outside {
+		if title := Title(n); title != "" && n.Key != "" && !n.Outside {
 			name += " " + t.Clean(title)
 		}
 		rows = append(rows, row{branch + Mark(n.State) + " " + name, t.tail(v, n)})

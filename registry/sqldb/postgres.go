@@ -215,9 +215,9 @@ func (d postgres) among(column, parameter string) string {
 	return column + " = ANY(CAST(" + parameter + " AS TEXT[]))"
 }
 
-// Members returns an object with a NUL in it unchanged, because PostgreSQL refuses to parse it.
 func (d postgres) Apart() string { return "" }
 
+// Members returns an object with a NUL in it unchanged, because PostgreSQL refuses to parse it.
 func (d postgres) Members(column string, names ...string) string {
 	parts := make([]string, len(names))
 	for i, name := range names {

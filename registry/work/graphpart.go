@@ -13,12 +13,14 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// nodeColumns are ItemColumns without specs and results, which may be large. Only the acts of a job
-// at notify depend on its spec.
-var nodeColumns = strings.NewReplacer(
-	"(SELECT w.spec FROM", "(SELECT CASE WHEN i.stage = 'notify' THEN w.spec END FROM",
-	"(SELECT w.results FROM work_detail w WHERE w.item_id = i.id)", "'{}'",
-).Replace(ItemColumns)
+// nodeColumns returns ItemColumns without results and with what matters of specs, since both may be
+// large: the title, and at notify all of it, because the acts of a job depend on it there.
+func (e *Engine) nodeColumns() string {
+	return strings.NewReplacer(
+		"(SELECT w.spec FROM", "(SELECT CASE WHEN i.stage = 'notify' THEN w.spec WHEN i.action IN ('batch', 'ingest') THEN "+e.db.Dialect.Members("w.spec", "title", "title_shared")+" END FROM",
+		"(SELECT w.results FROM work_detail w WHERE w.item_id = i.id)", "'{}'",
+	).Replace(ItemColumns)
+}
 
 // nodeKey is the key of row i in its graph; "" outside of graphs.
 const nodeKey = `COALESCE((SELECT g.key FROM graph_node g WHERE g.item_id = i.id AND g.graph_id = i.graph_id), '')`
@@ -26,14 +28,17 @@ const nodeKey = `COALESCE((SELECT g.key FROM graph_node g WHERE g.item_id = i.id
 // nodeProgress is the progress of the live attempt of row i; "" if row i is not running.
 const nodeProgress = `CASE WHEN i.status = 'running' THEN COALESCE((SELECT p.progress FROM attempt p WHERE p.item_id = i.id AND p.n = i.attempt), '') ELSE '' END`
 
-// selectNode selects what scanNode reads from rows i.
-var selectNode = `SELECT ` + nodeColumns + `, ` + nodeKey + `, ` + nodeProgress + ` FROM `
+// selectNode begins a query for what scanNode reads from rows i.
+func (e *Engine) selectNode() string {
+	return `SELECT ` + e.nodeColumns() + `, ` + nodeKey + `, ` + nodeProgress + ` FROM `
+}
 
 func scanNode(row sqldb.Scanner) (n registry.GraphNode, err error) {
 	var progress string
 	if n.WorkItem, err = ScanItem(sqldb.WithMore(row, &n.Key, &progress)); err != nil {
 		return n, err
 	}
+	n.Title = n.OwnTitle()
 	n.Spec, n.Results = nil, nil
 	if progress != "" {
 		if err := json.Unmarshal([]byte(progress), &n.Progress); err != nil {
@@ -72,11 +77,11 @@ func (e *Engine) GraphNodes(ctx context.Context, graphID, after string, limit in
 // graphNodes reads the nodes with keys behind after and up to last, with what they require.
 func (e *Engine) graphNodes(ctx context.Context, p *registry.GraphPart, after, last string) (err error) {
 	const with = `graph_node n CROSS JOIN work_dep d WHERE n.graph_id = $1 AND n.key > $2 AND n.key <= $3 AND d.item_id = n.item_id AND d.at_start = 1`
-	p.Nodes, err = e.nodes(ctx, selectNode+`graph_node n CROSS JOIN work_item i WHERE n.graph_id = $1 AND n.key > $2 AND n.key <= $3 AND i.id = n.item_id ORDER BY n.key`, p.GraphID, after, last)
+	p.Nodes, err = e.nodes(ctx, e.selectNode()+`graph_node n CROSS JOIN work_item i WHERE n.graph_id = $1 AND n.key > $2 AND n.key <= $3 AND i.id = n.item_id ORDER BY n.key`, p.GraphID, after, last)
 	if err != nil {
 		return err
 	}
-	outside, err := e.nodes(ctx, selectNode+`work_item i WHERE i.id IN (SELECT d.requires_id FROM `+with+`) AND i.graph_id <> $1 ORDER BY i.id`, p.GraphID, after, last)
+	outside, err := e.nodes(ctx, e.selectNode()+`work_item i WHERE i.id IN (SELECT d.requires_id FROM `+with+`) AND i.graph_id <> $1 ORDER BY i.id`, p.GraphID, after, last)
 	if err != nil {
 		return err
 	}
@@ -123,7 +128,7 @@ func (e *Engine) Around(ctx context.Context, itemID string, limit int) (registry
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
-	p.Nodes, err = e.nodes(ctx, selectNode+`work_item i WHERE `+e.db.Among("i.id")+` ORDER BY i.id`, e.db.List(ids))
+	p.Nodes, err = e.nodes(ctx, e.selectNode()+`work_item i WHERE `+e.db.Among("i.id")+` ORDER BY i.id`, e.db.List(ids))
 	if err == nil {
 		p.Edges, err = e.edges(ctx, `SELECT `+edgeColumns+` FROM work_dep d WHERE `+e.db.Among("d.item_id")+` AND `+e.db.Among("d.requires_id")+
 			` ORDER BY d.item_id, d.requires_id`, e.db.List(ids))

@@ -594,15 +594,17 @@ func oneCall(f *fixture) {
 	f.State(open.Items["c"], registry.StatePending)
 }
 
-// graphPages: pages by key have every node once, with its requirements, its progress, and the items
+// graphPages: pages by key have every node once, with its title, requirements and progress, and the items
 // outside of the graph that it requires.
 func graphPages(f *fixture) {
 	f.announced()
 	outside := f.Must2(f.Store.Prepare(f.Context(), registry.Graph{Nodes: []registry.Node{node("far")}, Seal: true})).Items["far"]
 	f.Take(check.Stage(), outside)
+	titled := registry.Node{Key: "b", Submission: registrytest.Submission()}
+	titled.Submission.Spec.Title, titled.Submission.Spec.Filename = "Glass plates", "plates.checkm"
 	last := node("c", "a", "b")
 	last.Task.Requires = append(last.Task.Requires, registry.Requirement{ItemID: outside, WaitFor: registry.WaitSettled})
-	g := f.graph(node("a"), node("b"), last)
+	g := f.graph(node("a"), titled, last)
 	running := f.Take(check.Stage(), g.Items["a"]).Lease
 	f.Renewal("w", check.Stage(), 1, registry.Beat{Lease: running, DoneBytes: -1, DoneFiles: -1, Progress: []registry.Progress{{Title: "pages", Unit: "pages", Position: 2, End: 5}}})
 	var keys, edges []string
@@ -610,7 +612,7 @@ func graphPages(f *fixture) {
 		p, err := f.Store.GraphNodes(f.Context(), g.GraphID, after, 1)
 		f.Must(err)
 		for _, n := range p.Nodes {
-			keys = append(keys, fmt.Sprintf("%s %s %t %d", n.Key, n.Status, n.Outside, len(n.Progress)))
+			keys = append(keys, fmt.Sprintf("%s %q %s %t %d", n.Key, n.Title, n.Status, n.Outside, len(n.Progress)))
 			if n.Spec != nil || n.Results != nil {
 				f.Errorf("node %s has its spec or results", n.Key)
 			}
@@ -622,7 +624,7 @@ func graphPages(f *fixture) {
 			break
 		}
 	}
-	if got, want := strings.Join(keys, ", "), "a running false 1, b pending false 0, c pending false 0, far running true 0"; got != want {
+	if got, want := strings.Join(keys, ", "), `a "" running false 1, b "Glass plates" pending false 0, c "" pending false 0, far "" running true 0`; got != want {
 		f.Errorf("nodes %s; want %s", got, want)
 	}
 	slices.Sort(edges)
