@@ -19,6 +19,7 @@ func CSV(w io.Writer, jobs iter.Seq2[registry.JobResult, error]) error {
 	err := out.Write([]string{
 		"row", "line", "item_id", "name", "state", "ark", "version", "local_ids", "error_class", "error",
 		"fix", "change", "stage", "error_code", "cause", "preserved", "repeats_row", "repeats_line",
+		"title",
 	})
 	for j, jobErr := range jobs {
 		if err = errors.Join(err, jobErr); err != nil {
@@ -37,6 +38,7 @@ func CSV(w io.Writer, jobs iter.Seq2[registry.JobResult, error]) error {
 			Cell(j.Fix), string(j.Change), string(j.Stage), Cell(j.Code), j.Cause,
 			strconv.FormatBool(j.Preserved || j.State == registry.StateCompleted),
 			row, line,
+			Cell(j.Title),
 		})
 	}
 	out.Flush()

@@ -36,7 +36,7 @@ func (s *stored) job(row int64) registry.JobResult {
 		}
 	}
 	if row == 2 {
-		j.Repeats = &registry.RowPlace{Row: 1, Line: 3}
+		j.Repeats, j.Title = &registry.RowPlace{Row: 1, Line: 3}, "=1+1"
 	}
 	return j
 }
@@ -72,9 +72,9 @@ func TestCSV(t *testing.T) {
 		t.Fatalf("%d rows, %d at once", len(rows), s.most)
 	}
 	want := [][]string{
-		{"row", "line", "item_id", "name", "state", "ark", "version", "local_ids", "error_class", "error", "fix", "change", "stage", "error_code", "cause", "preserved", "repeats_row", "repeats_line"},
-		{"2", "4", "job-2", `f2,"x".tif`, "Completed", "ark:/99999/x", "2", "", "", "", "", "", "", "", "", "true", "1", "3"},
-		{"3", "5", "job-3", "'=cmd|x", "Failed", "", "", "a; b", "content", "two\nlines", "mend it", "still-failed", "download", "http-404", "c", "false", "", ""},
+		{"row", "line", "item_id", "name", "state", "ark", "version", "local_ids", "error_class", "error", "fix", "change", "stage", "error_code", "cause", "preserved", "repeats_row", "repeats_line", "title"},
+		{"2", "4", "job-2", `f2,"x".tif`, "Completed", "ark:/99999/x", "2", "", "", "", "", "", "", "", "", "true", "1", "3", "'=1+1"},
+		{"3", "5", "job-3", "'=cmd|x", "Failed", "", "", "a; b", "content", "two\nlines", "mend it", "still-failed", "download", "http-404", "c", "false", "", "", ""},
 	}
 	if diff := cmp.Diff(want, [][]string{rows[0], rows[2], rows[3]}); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)

@@ -86,7 +86,7 @@ func TestExpand_IdenticalRowsAreTold(t *testing.T) {
 	must(t, reportfile.CSV(&csv, reportfile.Jobs(t.Context(), r.registry, q)))
 	must(t, reportfile.JSON(t.Context(), &text, r.registry, report, q))
 	for lines := strings.Split(csv.String(), "\n"); len(lines) > 0; lines = lines[1:] {
-		if strings.HasPrefix(lines[0], "9,14,") && !strings.HasSuffix(lines[0], ",2,7") {
+		if strings.HasPrefix(lines[0], "9,14,") && !strings.Contains(lines[0], ",2,7,") {
 			t.Errorf("CSV: %s", lines[0])
 		}
 	}

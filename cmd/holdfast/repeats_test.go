@@ -35,7 +35,7 @@ func identicalRows(t *testing.T, in func(...string) clitest.Result) {
 	}{
 		{[]string{"batch", "report", s.BatchID}, []string{"1 row repeats an earlier row; each became a job of its own", "Rows that repeat an earlier row", "row 1, line 6  " + s.Jobs[2].ItemID}},
 		{[]string{"batch", "report", s.BatchID, "--json"}, []string{`"repeats":1`, `"repeats":{"row":1,"line":6}`}},
-		{[]string{"batch", "report", s.BatchID, "--csv"}, []string{",repeats_row,repeats_line\n", ",true,1,6\n"}},
+		{[]string{"batch", "report", s.BatchID, "--csv"}, []string{",repeats_row,repeats_line,title\n", ",true,1,6,"}},
 		{[]string{"item", "show", s.Jobs[2].ItemID}, []string{"row 1, line 6, which says the same"}},
 	} {
 		out := in(tt.args...).Wants(t, exit.OK).Out
