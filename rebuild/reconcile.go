@@ -65,7 +65,8 @@ func (f *Finding) disagree(format string, args ...any) {
 }
 
 // Reconcile compares a Registry, which was restored from an older backup, with its storages: first the
-// tombstones, then the objects of each storage, then the recorded objects. With Apply it enters what the
+// tombstones, then the objects of each storage, then the recorded objects, at last the newest signed
+// checkpoint of each storage. With Apply it enters what the
 // Registry does not know, as Run does. An object that contradicts the record is named and stays as it is
 // in both. After it was killed, a repeat with Apply goes on after the last portion that it had noted; it
 // comes to the same. Without Apply each call begins anew.
@@ -91,6 +92,13 @@ func Reconcile(ctx context.Context, o ReconcileOptions) (Comparison, error) {
 		return c.report, err
 	}
 	if err := c.recorded(ctx); err != nil {
+		return c.report, err
+	}
+	s := signed{
+		roots: c.Roots, keys: c.Keys, atOnce: c.AtOnce, to: c.to, look: true,
+		unreadable: w.unreadable, contradicted: c.contradicted, progress: c.progress,
+	}
+	if err := s.all(ctx); err != nil {
 		return c.report, err
 	}
 	c.state.Ended = o.Now()
@@ -129,11 +137,16 @@ func (c *comparing) begin(ctx context.Context) error {
 	return c.save(ctx)
 }
 
-// save notes how far it is.
-func (c *comparing) save(ctx context.Context) error {
+// progress tells what was compared so far.
+func (c *comparing) progress() {
 	if c.Progress != nil {
 		c.Progress(c.report)
 	}
+}
+
+// save notes how far it is.
+func (c *comparing) save(ctx context.Context) error {
+	c.progress()
 	text, err := json.Marshal(c.report)
 	if err != nil {
 		return fmt.Errorf("encode the report: %w", err)
@@ -491,6 +504,17 @@ func (c *comparing) recorded(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// contradicted tells of an object that a checkpoint contradicts.
+func (c *comparing) contradicted(o *Object) error {
+	f := Finding{Object: Object{ID: o.ID}}
+	for _, copied := range o.Copies {
+		for _, fault := range copied.Faults {
+			f.disagree("in storage %s: %s", copied.Storage, fault)
+		}
+	}
+	return c.add(f, func(*Comparison) {})
 }
 
 // looked looks for a recorded object in all storages.

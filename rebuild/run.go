@@ -36,11 +36,15 @@ type Report struct {
 	Objects    int64 `json:"objects"`    // entered, or that would be
 	Deleted    int64 `json:"deleted"`    // entered as deleted, of their tombstones
 	Damaged    int64 `json:"damaged"`    // entered objects with faults in some storage
-	Unreadable int64 `json:"unreadable"` // objects and tombstones that were not entered
+	Unreadable int64 `json:"unreadable"` // objects and tombstones that were not entered, and checkpoints
+	// Contradicted counts objects that a signed checkpoint contradicts, for each storage that has one:
+	// they are missing, or their chain of events was cut off or rewritten.
+	Contradicted int64 `json:"contradicted"`
 }
 
 // Run enters all objects of the storages into a Registry without objects: first the tombstones, then
-// the objects of each storage in the order of their folders. After it was killed, a repeat goes on
+// the objects of each storage in the order of their folders. At last it compares the Registry with the
+// newest signed checkpoint of each storage. After it was killed, a repeat goes on
 // after the last portion that it had noted; it comes to the same. ErrRebuilt: the Registry has objects
 // that are not of a rebuild of the same storages.
 //
@@ -56,6 +60,13 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	}
 	w := walk{roots: r.Roots, keys: r.Keys, atOnce: r.AtOnce, state: &r.state, tombstone: r.tombstone, object: r.object, unreadable: r.unreadable, save: r.save}
 	if err := w.all(ctx); err != nil {
+		return r.report, err
+	}
+	s := signed{
+		roots: r.Roots, keys: r.Keys, atOnce: r.AtOnce, to: r.To, look: r.DryRun,
+		unreadable: r.unreadable, contradicted: r.contradicted, progress: r.progress,
+	}
+	if err := s.all(ctx); err != nil {
 		return r.report, err
 	}
 	r.state.Ended = o.Now()
@@ -94,11 +105,16 @@ func (r *run) begin(ctx context.Context) error {
 	return r.save(ctx)
 }
 
-// save notes how far it is.
-func (r *run) save(ctx context.Context) error {
+// progress tells what was done so far.
+func (r *run) progress() {
 	if r.Progress != nil {
 		r.Progress(r.report)
 	}
+}
+
+// save notes how far it is.
+func (r *run) save(ctx context.Context) error {
+	r.progress()
 	if r.DryRun {
 		return nil
 	}
@@ -124,6 +140,11 @@ func (r *run) add(o *Object, count func(*Report)) error {
 // unreadable tells of something that does not say which object it is.
 func (r *run) unreadable(o *Object) error {
 	return r.add(o, func(p *Report) { p.Unreadable++ })
+}
+
+// contradicted tells of an object that a checkpoint contradicts. It was counted before, if it is there.
+func (r *run) contradicted(o *Object) error {
+	return r.add(o, func(p *Report) { p.Contradicted++ })
 }
 
 // object enters an object, unless it is entered already.

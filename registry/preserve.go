@@ -227,6 +227,9 @@ type Rebuilding interface {
 	// EnteredFiles lists what [Inventory.Files] does, also of a version that is not visible yet. The
 	// files of the versions up to it must have been entered.
 	EnteredFiles(ctx context.Context, objectID string, version int, after string, limit int) ([]File, error)
+	// EnteredChain returns how far the chain of events of an object goes, and the hash of an event of
+	// it; a zero value if the Registry does not know the object.
+	EnteredChain(ctx context.Context, objectID string, seq int64) (EnteredChain, error)
 	// EnterFiles enters rows of files: those that a version changed, and those that end with it. Files
 	// count as checked at a time; the zero time is never.
 	EnterFiles(ctx context.Context, objectID string, version int, files []File, checked time.Time) error
@@ -288,6 +291,15 @@ type RebuildState struct {
 
 // Open reports whether a rebuild has begun and not ended: the Registry does not know all objects.
 func (s RebuildState) Open() bool { return !s.Begun.IsZero() && s.Ended.IsZero() }
+
+// EnteredChain is what the Registry has of an object's chain of events.
+type EnteredChain struct {
+	Head     int // the newest visible version; 0: none
+	Gone     DeletionStatus
+	Last     int64    // number of the last event; 0: none
+	Hash     string   // of the event that was asked for; "": it is not there
+	Storages []string // that have a version of the object
+}
 
 // EnteredVersion is a version of an object as storages hold it.
 type EnteredVersion struct {

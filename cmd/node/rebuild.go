@@ -102,6 +102,11 @@ func (nothing) EnteredHead(context.Context, string) (int, registry.DeletionStatu
 	return 0, "", nil
 }
 
+// EnteredChain implements registry.Rebuilding.
+func (nothing) EnteredChain(context.Context, string, int64) (registry.EnteredChain, error) {
+	return registry.EnteredChain{}, nil
+}
+
 // errRebuilding says that a Registry lacks objects.
 var errRebuilding = errors.New("a rebuild of this Registry was interrupted, so it does not know all objects: run the same holdfast rebuild again, which goes on")
 

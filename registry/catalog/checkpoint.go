@@ -14,15 +14,30 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// ChainEnds returns where the objects' event chains end, for at most limit objects that sort after
-// the given one. It leaves out objects without a chain. The rows are not one snapshot: a chain that
-// grows meanwhile is returned as of the moment when its row was read.
-func (s *Catalog) ChainEnds(ctx context.Context, after string, limit int) (ends []receipt.ChainEnd, err error) {
-	return sqldb.Collect(s.db.Read.Ask(ctx, `SELECT o.id, e.seq, e.hash FROM object o
+// ChainEnds returns where the objects' event chains end, and how far each lies in a storage, for at most
+// limit objects that sort after the given one. It leaves out objects without a chain. The rows are not one
+// snapshot: a chain that grows meanwhile is returned as of the moment when its row was read.
+//
+// A receipt counts once the step that writes it has ended. One of an earlier format counts only if a later
+// one does, with which it was written.
+func (s *Catalog) ChainEnds(ctx context.Context, storage, after string, limit int) (ends []receipt.ChainEnd, err error) {
+	return sqldb.Collect(s.db.Read.Ask(ctx, `SELECT o.id, e.seq, e.hash, o.gone, COALESCE(k.seq, 0),
+		COALESCE((SELECT MAX(c.last_event) FROM receipt c JOIN object_version v ON v.object_id = c.object_id AND v.version = c.version
+			LEFT JOIN work_item w ON w.id = v.item_id
+			WHERE c.object_id = o.id AND c.head NOT LIKE $4 AND c.head NOT LIKE $5 AND (w.id IS NULL OR w.stage <> $6)
+			AND c.version <= (SELECT MAX(r.version) FROM replica r WHERE r.object_id = o.id AND r.storage = $3)), 0)
+		FROM object o
 		JOIN premis_event e ON e.object_id = o.id AND e.seq = (SELECT MAX(l.seq) FROM premis_event l WHERE l.object_id = o.id)
-		WHERE o.id > $1 AND e.seq > 0 ORDER BY o.id LIMIT $2`, after, limit), "list the ends of chains of events", func(row sqldb.Scanner) (receipt.ChainEnd, error) {
+		LEFT JOIN evidence k ON k.object_id = o.id AND k.storage = $3
+		WHERE o.id > $1 AND e.seq > 0 ORDER BY o.id LIMIT $2`, after, limit, sqldb.Clean(storage),
+		receipt.Magic+"1,%", receipt.Magic+"2,%", registry.Record), "list the ends of chains of events", func(row sqldb.Scanner) (receipt.ChainEnd, error) {
 		var e receipt.ChainEnd
-		err := row.Scan(&e.Object, &e.Seq, &e.Hash)
+		var gone registry.DeletionStatus
+		var inReceipts int64
+		err := row.Scan(&e.Object, &e.Seq, &e.Hash, &gone, &e.Kept, &inReceipts)
+		if e.Kept = max(e.Kept, inReceipts); gone != "" {
+			e.Kept = 0
+		}
 		return e, err
 	})
 }

@@ -80,6 +80,23 @@ func (s *Catalog) EnteredHead(ctx context.Context, objectID string) (head int, g
 	return head, gone, nil
 }
 
+// EnteredChain implements registry.Rebuilding.
+func (s *Catalog) EnteredChain(ctx context.Context, objectID string, seq int64) (c registry.EnteredChain, err error) {
+	err = s.db.Read.QueryRowContext(ctx, `SELECT o.head, o.gone, COALESCE((SELECT MAX(l.seq) FROM premis_event l WHERE l.object_id = o.id), 0),
+		COALESCE((SELECT e.hash FROM premis_event e WHERE e.object_id = o.id AND e.seq = $2), '') FROM object o WHERE o.id = $1`,
+		objectID, seq).Scan(&c.Head, &c.Gone, &c.Last, &c.Hash)
+	if errors.Is(err, sql.ErrNoRows) {
+		return c, nil
+	}
+	if err == nil {
+		c.Storages, err = s.db.Column(ctx, `SELECT DISTINCT storage FROM replica WHERE object_id = $1 ORDER BY storage`, objectID)
+	}
+	if err != nil {
+		return c, fmt.Errorf("look up what was entered of the events of %s: %w", objectID, err)
+	}
+	return c, nil
+}
+
 // EnteredFiles implements registry.Rebuilding.
 func (s *Catalog) EnteredFiles(ctx context.Context, objectID string, version int, after string, limit int) ([]registry.File, error) {
 	return s.fileRows(ctx, objectID, filesOfVersion, objectID, []byte(after), version, sqldb.PageSize(limit))

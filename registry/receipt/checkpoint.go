@@ -15,11 +15,12 @@ import (
 	"time"
 )
 
-// The first line of a checkpoint. One with accepted gaps has the second format, every other one the
-// first.
+// The first line of a checkpoint, by format. In the formats 1 and 2 chain ends do not say how far their
+// evidence lies in the storage, and only one of format 2 has accepted gaps.
 const (
-	CheckpointMagic     = `{"holdfast_checkpoint":1}` + "\n"
-	checkpointGapsMagic = `{"holdfast_checkpoint":2}` + "\n"
+	checkpointMagic1 = `{"holdfast_checkpoint":1}` + "\n"
+	checkpointMagic2 = `{"holdfast_checkpoint":2}` + "\n"
+	checkpointMagic3 = `{"holdfast_checkpoint":3}` + "\n"
 )
 
 // ErrCheckpoint says that a text is not a checkpoint, was changed, or is not signed by a known key.
@@ -31,6 +32,9 @@ type ChainEnd struct {
 	Object string `json:"object"`
 	Seq    int64  `json:"seq"`  // number of the last event
 	Hash   string `json:"hash"` // of that event
+	// Kept is the number of the last event that lay in the storage beside the object's bytes, in receipts
+	// and segments; 0: none, as of a deleted object, or it is not known.
+	Kept int64 `json:"kept"`
 }
 
 // Accepted records that people accepted a record that was older than a checkpoint, for instance
@@ -96,9 +100,9 @@ func NewCheckpointWriter(out io.Writer) *CheckpointWriter {
 	return &CheckpointWriter{out: out, sum: sha256.New()}
 }
 
-func (w *CheckpointWriter) write(magic string, text []byte) error {
+func (w *CheckpointWriter) write(text []byte) error {
 	if !w.begun {
-		text = append([]byte(magic), text...)
+		text = append([]byte(checkpointMagic3), text...)
 	}
 	w.begun = true
 	w.sum.Write(text)
@@ -107,15 +111,15 @@ func (w *CheckpointWriter) write(magic string, text []byte) error {
 }
 
 // Accept writes an acceptance. Its gaps come next.
-func (w *CheckpointWriter) Accept(a Accepted) error { return w.write(checkpointGapsMagic, a.line()) }
+func (w *CheckpointWriter) Accept(a Accepted) error { return w.write(a.line()) }
 
 // Gap writes an accepted gap.
-func (w *CheckpointWriter) Gap(g Gap) error { return w.write(checkpointGapsMagic, g.line()) }
+func (w *CheckpointWriter) Gap(g Gap) error { return w.write(g.line()) }
 
 // Add writes the end of an object's chain.
 func (w *CheckpointWriter) Add(e ChainEnd) error {
 	w.objects++
-	return w.write(CheckpointMagic, e.line())
+	return w.write(e.line(true))
 }
 
 func (a Accepted) line() []byte {
@@ -142,12 +146,16 @@ func (g Gap) line() []byte {
 	return w.b
 }
 
-func (e ChainEnd) line() []byte {
+// line returns the line of a chain's end, in the formats that say so with what is kept.
+func (e ChainEnd) line(kept bool) []byte {
 	var w line
 	w.text(`{"object":`)
 	w.string(e.Object)
 	w.numberField("seq", e.Seq)
 	w.field("hash", e.Hash)
+	if kept {
+		w.numberField("kept", e.Kept)
+	}
 	w.text("}\n")
 	return w.b
 }
@@ -161,6 +169,8 @@ func (w *CheckpointWriter) End(at time.Time, storage string) Checkpoint {
 // CheckpointLines are functions that get the lines of a checkpoint as they are read: acceptances
 // with their gaps, then chain ends. A nil function skips its lines. An error stops the reading.
 type CheckpointLines struct {
+	// Anyone may have signed it: it is only compared with itself.
+	Anyone   bool
 	Accepted func(Accepted) error
 	Gap      func(Gap) error
 	End      func(ChainEnd) error
@@ -172,7 +182,7 @@ type CheckpointLines struct {
 // lines.
 func ReadCheckpoint(r io.Reader, keys []PublicKey, lines CheckpointLines) (c Checkpoint, err error) {
 	in, sum, objects := bufio.NewReaderSize(r, 64<<10), sha256.New(), int64(0)
-	gaps := false // whether acceptances and gaps may still come
+	gaps, kept := false, false // whether acceptances and gaps may still come, and chain ends say what is kept
 	for n := 1; ; n++ {
 		text, err := readLine(in)
 		if err != nil {
@@ -180,18 +190,24 @@ func ReadCheckpoint(r io.Reader, keys []PublicKey, lines CheckpointLines) (c Che
 		}
 		switch {
 		case n == 1:
-			if gaps = string(text) == checkpointGapsMagic; !gaps && string(text) != CheckpointMagic {
-				return c, fmt.Errorf("%w: its first line is not that of a checkpoint", ErrCheckpoint)
+			switch string(text) {
+			case checkpointMagic1:
+			case checkpointMagic2:
+				gaps = true
+			case checkpointMagic3:
+				gaps, kept = true, true
+			default:
+				return c, fmt.Errorf("%w: its first line is not that of a checkpoint that this program reads", ErrCheckpoint)
 			}
 		case bytes.HasPrefix(text, []byte(`{"at":`)):
-			return readEnd(in, text, keys, objects, "sha256:"+hex.EncodeToString(sum.Sum(nil)))
+			return readEnd(in, text, lines.trusts(keys), objects, "sha256:"+hex.EncodeToString(sum.Sum(nil)))
 		case gaps && !bytes.HasPrefix(text, []byte(`{"object":`)):
 			if err := lines.readAccepted(n, text); err != nil {
 				return c, err
 			}
 		default:
 			var end ChainEnd
-			if decode(text, &end) != nil || !bytes.Equal(end.line(), text) || end.Seq < 1 || !isHash(end.Hash) {
+			if decode(text, &end) != nil || !bytes.Equal(end.line(kept), text) || end.Seq < 1 || !isHash(end.Hash) || end.Kept < 0 {
 				return c, errLine(n)
 			}
 			gaps = false
@@ -232,8 +248,19 @@ func (l CheckpointLines) readAccepted(n int, text []byte) error {
 	return errLine(n)
 }
 
+// trusts returns whether a key, which says of itself which it is, is trusted.
+func (l CheckpointLines) trusts(keys []PublicKey) func(c Checkpoint, text, signature []byte) bool {
+	return func(c Checkpoint, text, signature []byte) bool {
+		if l.Anyone {
+			own, err := ParsePublicKey(c.PublicKey)
+			return err == nil && signedBy([]PublicKey{own}, c.Key, text, signature)
+		}
+		return signedBy(keys, c.Key, text, signature)
+	}
+}
+
 // readEnd verifies the signed line and its signature. Nothing may follow them.
-func readEnd(in *bufio.Reader, text []byte, keys []PublicKey, objects int64, heads string) (c Checkpoint, err error) {
+func readEnd(in *bufio.Reader, text []byte, trusted func(c Checkpoint, text, signature []byte) bool, objects int64, heads string) (c Checkpoint, err error) {
 	if err := json.Unmarshal(text, &c); err != nil || !fourDigitYear(c.At) || !bytes.Equal(c.line(), text) {
 		return c, fmt.Errorf("%w: the signed line is malformed", ErrCheckpoint)
 	}
@@ -249,7 +276,7 @@ func readEnd(in *bufio.Reader, text []byte, keys []PublicKey, objects int64, hea
 		return c, errors.Join(fmt.Errorf("%w: there is text after its signature", ErrCheckpoint), err)
 	}
 	switch {
-	case !signedBy(keys, c.Key, text, signature):
+	case !trusted(c, text, signature):
 		return c, fmt.Errorf("%w: it was changed after signing, or key %s is not a key of this service", ErrCheckpoint, c.Key)
 	case c.Heads != heads || c.Objects != objects:
 		return c, fmt.Errorf("%w: its lines were changed after signing", ErrCheckpoint)

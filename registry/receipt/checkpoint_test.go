@@ -2,6 +2,8 @@ package receipt_test
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"os"
@@ -31,7 +33,7 @@ func checkpointOf(t testing.TB, k *receipt.Key, ends ...receipt.ChainEnd) []byte
 
 func chainEnds() []receipt.ChainEnd {
 	return []receipt.ChainEnd{
-		{Object: "ark:/99999/fk4a", Seq: 7, Hash: strings.Repeat("0a", 32)}, {Object: "ark:/99999/fk4b", Seq: 12, Hash: strings.Repeat("0b", 32)},
+		{Object: "ark:/99999/fk4a", Seq: 7, Hash: strings.Repeat("0a", 32), Kept: 5}, {Object: "ark:/99999/fk4b", Seq: 12, Hash: strings.Repeat("0b", 32)},
 	}
 }
 
@@ -161,5 +163,43 @@ func TestCheckpoint_Accepted(t *testing.T) {
 	lines[1], lines[3] = lines[3], lines[1]
 	if _, err := read([]byte(strings.Join(lines, ""))); !errors.Is(err, receipt.ErrCheckpoint) {
 		t.Errorf("an acceptance behind the ends: %v", err)
+	}
+}
+
+// TestCheckpoint_Earlier: checkpoints of earlier formats are read; what they do not say is 0. A line of one
+// format is none of another.
+func TestCheckpoint_Earlier(t *testing.T) {
+	t.Parallel()
+	k := key(t, keyText)
+	const end, kept = `{"object":"ark:/99999/fk4a","seq":7,"hash":"HASH"}`, `{"object":"ark:/99999/fk4a","seq":7,"hash":"HASH","kept":5}`
+	const accepted = `{"accepted":{"at":"2026-08-02T09:00:00.000000Z","checkpoint":"c","heads":"h","asked_by":"a","approved_by":"b","reason":"r"}}`
+	for name, tt := range map[string]struct {
+		format string
+		lines  []string
+		kept   int64 // -1: it is not valid
+	}{
+		"1": {"1", []string{end}, 0}, "2": {"2", []string{accepted, end}, 0}, "3": {"3", []string{accepted, kept}, 5},
+		"1 with accepted": {"1", []string{accepted, end}, -1}, "1 with kept": {"1", []string{kept}, -1}, "2 with kept": {"2", []string{kept}, -1},
+		"3 without kept": {"3", []string{end}, -1}, "4": {"4", []string{kept}, -1}, "3 with less than nothing": {"3", []string{strings.Replace(kept, ":5", ":-5", 1)}, -1},
+	} {
+		text := strings.ReplaceAll(`{"holdfast_checkpoint":`+tt.format+"}\n"+strings.Join(tt.lines, "\n")+"\n", "HASH", strings.Repeat("0a", 32))
+		sum := sha256.Sum256([]byte(text))
+		text += string(k.SignCheckpoint(receipt.Checkpoint{At: time.Unix(0, 0), Storage: "s", Objects: 1, Heads: "sha256:" + hex.EncodeToString(sum[:])}))
+		var got []receipt.ChainEnd
+		lines := receipt.CheckpointLines{End: func(e receipt.ChainEnd) error {
+			got = append(got, e)
+			return nil
+		}}
+		_, err := receipt.ReadCheckpoint(strings.NewReader(text), []receipt.PublicKey{k.Public()}, lines)
+		if tt.kept < 0 && !errors.Is(err, receipt.ErrCheckpoint) || tt.kept >= 0 && (err != nil || len(got) != 1 || got[0].Kept != tt.kept) {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+		lines.Anyone = true
+		if _, err := receipt.ReadCheckpoint(strings.NewReader(text), nil, lines); (err == nil) != (tt.kept >= 0) {
+			t.Errorf("%s, whoever signed it: %v", name, err)
+		}
+		if _, err := receipt.ReadCheckpoint(strings.NewReader(strings.Replace(text, `"seq":7`, `"seq":8`, 1)), nil, lines); !errors.Is(err, receipt.ErrCheckpoint) {
+			t.Errorf("%s, changed, whoever signed it: %v", name, err)
+		}
 	}
 }

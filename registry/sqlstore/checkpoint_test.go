@@ -32,7 +32,7 @@ func TestChainEnds(t *testing.T) {
 				driver, dsn = "sqlite", "file:"+file+"?_pragma=busy_timeout(10000)"
 			}
 			var want []receipt.ChainEnd
-			for i := range 5 {
+			for i := range 6 {
 				id := fmt.Sprintf("ark:/99999/fk%d", i)
 				execute(t, driver, dsn, fmt.Sprintf(`INSERT INTO object (id, minted_for, tenant, collection, owner, created_at, updated_at) VALUES ('%s', 'i', 't', 'c', 'o', 1, 1)`, id))
 				for seq := range i + 1 { // the first has an event from before there were chains
@@ -43,9 +43,30 @@ func TestChainEnds(t *testing.T) {
 					want = append(want, receipt.ChainEnd{Object: id, Seq: int64(i), Hash: fmt.Sprint("h", i)})
 				}
 			}
+			// How far it lies here: a receipt of format 2 may not; one of format 3 does, if its step has ended and
+			// a version here has it; and what was noted of segments.
+			for _, row := range []struct {
+				object, version int
+				format          string
+				last            int
+				item, storage   string
+			}{{1, 1, "2", 1, "", "here"}, {2, 1, "3", 1, "", "here"}, {2, 2, "3", 2, "at record", "here"}, {3, 1, "2", 1, "", "here"}, {3, 2, "3", 2, "at notify", "here"}, {3, 3, "3", 3, "", "there"}} {
+				id := fmt.Sprintf("ark:/99999/fk%d", row.object)
+				execute(t, driver, dsn, fmt.Sprintf(`INSERT INTO receipt (object_id, version, key_id, head, signature, first_event, last_event, last_hash)
+					VALUES ('%s', %d, '', '{"holdfast_receipt":%s,', '', 1, %d, '')`, id, row.version, row.format, row.last))
+				execute(t, driver, dsn, fmt.Sprintf(`INSERT INTO object_version (object_id, version, item_id, status, plan, created_at) VALUES ('%s', %d, '%s', 'recorded', '', 1)`, id, row.version, row.item))
+				execute(t, driver, dsn, fmt.Sprintf(`INSERT INTO replica (object_id, version, storage, verified_at) VALUES ('%s', %d, '%s', 1)`, id, row.version, row.storage))
+			}
+			for i, stage := range []registry.Stage{registry.Record, registry.Notify} {
+				execute(t, driver, dsn, fmt.Sprintf(`INSERT INTO work_item (id, seq, tenant, collection, action, stage, status, priority, rank, name, run_at, created_at, updated_at)
+					VALUES ('at %s', %d, 't', 'c', 'ingest', '%[1]s', 'pending', 0, 0, 'n', 1, 1, 1)`, stage, i))
+			}
+			execute(t, driver, dsn, `INSERT INTO evidence (object_id, storage, seq, segments) VALUES ('ark:/99999/fk3', 'there', 3, 1), ('ark:/99999/fk4', 'here', 3, 1), ('ark:/99999/fk5', 'here', 3, 1)`)
+			execute(t, driver, dsn, `UPDATE object SET gone = 'deleted' WHERE id = 'ark:/99999/fk5'`)
+			want[1].Kept, want[2].Kept, want[3].Kept = 1, 2, 3
 			var got []receipt.ChainEnd
 			for after := ""; ; {
-				ends, err := s.ChainEnds(t.Context(), after, 2)
+				ends, err := s.ChainEnds(t.Context(), "here", after, 2)
 				if err != nil {
 					t.Fatal(err)
 				}

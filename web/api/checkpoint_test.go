@@ -51,8 +51,8 @@ func (r *rewritten) PremisEvents(ctx context.Context, id, after string, limit in
 	return page, err
 }
 
-func (r *rewritten) ChainEnds(ctx context.Context, after string, limit int) ([]receipt.ChainEnd, error) {
-	ends, err := r.Chains.ChainEnds(ctx, after, limit)
+func (r *rewritten) ChainEnds(ctx context.Context, storage, after string, limit int) ([]receipt.ChainEnd, error) {
+	ends, err := r.Chains.ChainEnds(ctx, storage, after, limit)
 	var kept []receipt.ChainEnd
 	for _, e := range ends {
 		page, err := r.PremisEvents(ctx, e.Object, "", 0)

@@ -167,8 +167,8 @@ func faultsText(o rebuild.Object) string {
 
 // countText says what a rebuild did so far, and how fast.
 func countText(r rebuild.Report, spent time.Duration) string {
-	return fmt.Sprintf("%s, %d deleted, %d with faults, %d not readable, %s", terminal.Plural(r.Objects, "object", "objects"),
-		r.Deleted, r.Damaged, r.Unreadable, paceText(r.Objects, spent))
+	return fmt.Sprintf("%s, %d deleted, %d with faults, %d not readable, %d contradicted by checkpoints, %s", terminal.Plural(r.Objects, "object", "objects"),
+		r.Deleted, r.Damaged, r.Unreadable, r.Contradicted, paceText(r.Objects, spent))
 }
 
 // paceText says how long it took to read objects, and how fast that is.

@@ -198,7 +198,7 @@ func lostSince(ctx context.Context, r Record, root ocfl.Named, name string, one 
 // prefixOfEarlier compares the record with the checkpoints before the newest one, back to the last
 // one that accepted a gap. Each event that the record has must be the signed one.
 func (s *Service) prefixOfEarlier(ctx context.Context, root ocfl.Named) error {
-	there, err := checkpointsIn(ctx, root)
+	there, err := root.Checkpoints(ctx)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/holdfast/holdfast/ocfl"
@@ -23,8 +22,9 @@ const checkpointsKept = 7
 // Chains is the record of events that a [Checkpointer] needs.
 type Chains interface {
 	Record
-	// ChainEnds lists the ends of the chains of events by object, after an object.
-	ChainEnds(ctx context.Context, after string, limit int) ([]receipt.ChainEnd, error)
+	// ChainEnds lists the ends of the chains of events by object, after an object, and how far each
+	// lies in a storage.
+	ChainEnds(ctx context.Context, storage, after string, limit int) ([]receipt.ChainEnd, error)
 	// SignCheckpoint signs a checkpoint. It returns nil if this process has no signing key.
 	SignCheckpoint(ctx context.Context, c receipt.Checkpoint) ([]byte, error)
 	// AcceptOlder records a request to accept an older record or, with approve, its approval; see
@@ -65,7 +65,7 @@ func (c *Checkpointer) make(ctx context.Context, root ocfl.Named) error {
 		now = c.Now().UTC()
 	}
 	name := now.Format(time.DateOnly) + ".jsonl"
-	there, err := checkpointsIn(ctx, root)
+	there, err := root.Checkpoints(ctx)
 	if err != nil || len(there) > 0 && there[len(there)-1] >= name {
 		return err
 	}
@@ -110,7 +110,7 @@ func (c *checkpointing) write(ctx context.Context, name string, at time.Time) (m
 	}
 	empty := c.accept == nil
 	for after := ""; ; {
-		ends, err := c.ChainEnds(ctx, after, endpoint.StreamRows)
+		ends, err := c.ChainEnds(ctx, c.root.Name, after, endpoint.StreamRows)
 		if err != nil {
 			return false, err
 		}
@@ -176,20 +176,6 @@ func readCheckpoint(ctx context.Context, r Record, root ocfl.Named, name string,
 	return c, errors.Join(err, in.Close())
 }
 
-// checkpointsIn lists the checkpoints in a storage, oldest first.
-func checkpointsIn(ctx context.Context, root ocfl.Named) (names []string, err error) {
-	for info, err := range root.Store().List(ctx, root.CheckpointKey("")) {
-		if err != nil {
-			return nil, err
-		}
-		if name := strings.TrimPrefix(info.Key, root.CheckpointKey("")); strings.HasSuffix(name, ".jsonl") {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names, nil
-}
-
 // mostCheckpointFaults is the largest number of objects that a report lists.
 const mostCheckpointFaults = 100
 
@@ -198,7 +184,7 @@ const mostCheckpointFaults = 100
 // could not be read; it is no verdict.
 func Audit(ctx context.Context, r Record, root ocfl.Named, only string) (wire.CheckpointAudit, error) {
 	a := wire.CheckpointAudit{Storage: root.Name, Valid: true, Faults: []wire.CheckpointFault{}}
-	there, err := checkpointsIn(ctx, root)
+	there, err := root.Checkpoints(ctx)
 	if err != nil || len(there) == 0 {
 		return a, err
 	}

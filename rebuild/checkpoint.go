@@ -1,0 +1,162 @@
+package rebuild
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/holdfast/holdfast/evidence"
+	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/receipt"
+	"github.com/holdfast/holdfast/storage"
+)
+
+// signed compares what the Registry knows after a walk with the newest right checkpoint of each storage: no
+// object that it names may be missing, and no chain of events may end before what lay in the storage then.
+// Events after that were perhaps not written there yet. It reads each checkpoint twice, a line at a time.
+type signed struct {
+	roots  ocfl.Roots
+	keys   []receipt.PublicKey // that are trusted
+	atOnce int
+	to     registry.Rebuilding
+	look   bool // the Registry may not have all that the storages hold: they are read where it knows less
+	// unreadable is called for a checkpoint that is not right, contradicted for an object in one storage
+	// that contradicts one.
+	unreadable   func(o *Object) error
+	contradicted func(o *Object) error
+	progress     func() // is called now and then
+}
+
+// all compares the checkpoints of all storages.
+func (s *signed) all(ctx context.Context) error {
+	for _, root := range s.roots {
+		name, err := s.newest(ctx, root)
+		if err != nil {
+			return err
+		}
+		if name == "" {
+			continue
+		}
+		if err := s.compare(ctx, root, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read reads a checkpoint. Its error is receipt.ErrCheckpoint if that is not right.
+func (s *signed) read(ctx context.Context, root ocfl.Named, name string, end func(receipt.ChainEnd) error) error {
+	in, err := root.Store().Open(ctx, root.CheckpointKey(name), 0, -1)
+	if err != nil {
+		return fmt.Errorf("read checkpoint %s in storage %s: %w", name, root.Name, err)
+	}
+	c, err := receipt.ReadCheckpoint(in, s.keys, receipt.CheckpointLines{Anyone: len(s.keys) == 0, End: end})
+	if err = errors.Join(err, in.Close()); err == nil && c.Storage != root.Name {
+		err = fmt.Errorf("%w: it was made for storage %q", receipt.ErrCheckpoint, c.Storage)
+	}
+	return err
+}
+
+// newest returns the name of the newest right checkpoint in a storage; "" if there is none.
+func (s *signed) newest(ctx context.Context, root ocfl.Named) (string, error) {
+	names, err := root.Checkpoints(ctx)
+	if err != nil {
+		return "", fmt.Errorf("list the checkpoints in storage %s: %w", root.Name, err)
+	}
+	for _, name := range slices.Backward(names) {
+		err := s.read(ctx, root, name, nil)
+		if err == nil {
+			return name, nil
+		}
+		if !errors.Is(err, receipt.ErrCheckpoint) {
+			return "", err
+		}
+		o := &Object{Copies: []Copy{{Storage: root.Name}}}
+		o.Copies[0].fault("checkpoint %s: %v", name, err)
+		if err := s.unreadable(o); err != nil {
+			return "", err
+		}
+	}
+	return "", nil
+}
+
+// compare compares a checkpoint that is right, several objects at once.
+func (s *signed) compare(ctx context.Context, root ocfl.Named, name string) error {
+	p := portions{atOnce: s.atOnce, done: func(string) error { s.progress(); return nil }}
+	err := s.read(ctx, root, name, func(e receipt.ChainEnd) error {
+		return p.run(ctx, e.Object, func(ctx context.Context) error {
+			wrong, err := s.end(ctx, root.Name, e)
+			if err != nil || wrong == "" {
+				return err
+			}
+			o := &Object{ID: e.Object, Copies: []Copy{{Storage: root.Name}}}
+			o.Copies[0].fault("%s, as the signed checkpoint %s says", wrong, name)
+			return s.contradicted(o)
+		})
+	})
+	return errors.Join(err, p.end())
+}
+
+// end says what contradicts what a checkpoint of a storage says of an object; "": nothing.
+func (s *signed) end(ctx context.Context, name string, e receipt.ChainEnd) (string, error) {
+	c, err := s.to.EnteredChain(ctx, e.Object, e.Seq)
+	if err != nil {
+		return "", err
+	}
+	here := func() bool { return e.Kept == 0 || slices.Contains(c.Storages, name) }
+	if s.look && c.Gone == "" && (c.Head == 0 || c.Last < e.Kept || !here()) {
+		if c, err = s.stored(ctx, e, c); err != nil {
+			return "", err
+		}
+	}
+	switch {
+	case c.Gone != "":
+		return "", nil
+	case c.Head == 0:
+		return "no storage has the object right, which was preserved", nil
+	case c.Hash != "" && c.Hash != e.Hash:
+		return fmt.Sprintf("event %d of its chain has the hash %s, and had %s: the chain was rewritten", e.Seq, c.Hash, e.Hash), nil
+	case c.Last < e.Kept:
+		return fmt.Sprintf("its chain of events ends with %d, and lay here up to event %d: it was cut off", c.Last, e.Kept), nil
+	case !here():
+		return "the object is missing here, and was preserved here", nil
+	}
+	return "", nil
+}
+
+// stored returns what the storages have of an object's chain, where that is more than what the Registry
+// has.
+func (s *signed) stored(ctx context.Context, e receipt.ChainEnd, c registry.EnteredChain) (registry.EnteredChain, error) {
+	for _, root := range s.roots {
+		_, err := root.Tombstone(ctx, e.Object)
+		if err == nil {
+			c.Gone = registry.DeletionDeleted
+			return c, nil
+		} else if !errors.Is(err, storage.ErrNotFound) {
+			return c, fmt.Errorf("look for the tombstone of %s in storage %s: %w", e.Object, root.Name, err)
+		}
+	}
+	o, err := Find(ctx, s.roots, s.keys, e.Object)
+	if err != nil {
+		return c, err
+	}
+	c.Head = max(c.Head, o.Head)
+	for _, found := range o.Copies {
+		if found.Head > 0 && !slices.Contains(c.Storages, found.Storage) {
+			c.Storages = append(c.Storages, found.Storage)
+		}
+	}
+	report, err := o.evidence.Read(ctx, evidence.Reader{Event: func(event receipt.Event, hash string) error {
+		if event.Seq == e.Seq && c.Hash == "" {
+			c.Hash = hash
+		}
+		return nil
+	}})
+	if err != nil {
+		return c, err
+	}
+	c.Last = max(c.Last, report.Last)
+	return c, nil
+}
