@@ -36,14 +36,19 @@ type Made struct {
 	Removed  []string `json:"removed"` // older backups that were not to be kept
 }
 
+// unfinishedFor is how old what a writer left must be, if another one may be at work. Keys and settings are
+// written in a moment.
+const unfinishedFor = time.Hour
+
 // CopyFolder ends the name of the folder beside a SQLite file in which Make copies it, on the same
 // volume. A killed Make leaves the folder; the next one empties it.
 const CopyFolder = ".backup"
 
 // Make makes a backup, reads it back from its place, and checks it wholly. Then it removes older ones
 // that are not to be kept, and never before. SQLite is copied while others write to it; of PostgreSQL
-// only keys and settings are saved. A backup that was written and not found right is left where it is,
-// and is an error. Two calls for one database exclude each other.
+// only keys and settings are saved. A backup that was written and not found right is an error, and is
+// removed again, so that nobody counts on it. Two calls for one SQLite database exclude each other; two
+// for PostgreSQL in the same second are fs.ErrExist for one of them.
 func Make(ctx context.Context, o Options) (made Made, outcome error) {
 	step := o.Step
 	if step == nil {
@@ -74,7 +79,11 @@ func Make(ctx context.Context, o Options) (made Made, outcome error) {
 		members = append(members, database)
 	}
 	members = append(members, extras(o.Extra)...)
-	if err := to.tidy(ctx, of); err != nil {
+	dead := unfinishedFor
+	if made.Manifest.Database != nil {
+		dead = 0 // nobody else makes one
+	}
+	if err := to.tidy(ctx, of, dead); err != nil {
 		return made, fmt.Errorf("remove what an earlier backup left: %w", err)
 	}
 	if err := step("write"); err != nil {
@@ -93,7 +102,7 @@ func Make(ctx context.Context, o Options) (made Made, outcome error) {
 		return made, err
 	}
 	if made.Manifest, made.Size, err = readBack(ctx, to, name, members); err != nil {
-		return made, fmt.Errorf("read back the backup %s: %w", name, err)
+		return made, errors.Join(fmt.Errorf("read back the backup %s: %w", name, err), to.remove(context.WithoutCancel(ctx), name))
 	}
 	made.File, _ = fileOf(filepath.Base(name), made.Size)
 	made.Name = name // with the folder that a bucket has

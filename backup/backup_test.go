@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -234,6 +235,36 @@ func TestMake_BadFileRemovesNothing(t *testing.T) {
 	errorIs(t, err, ErrDamaged)
 	_, err = Verify(ctx, filepath.Join(o.To, old), t.TempDir())
 	noError(t, err)
+	all, err := List(ctx, o.To)
+	noError(t, err)
+	equal(t, 1, len(all), "the damaged one counts as a backup")
+	_, err = Verify(ctx, o.To, t.TempDir())
+	errorIs(t, err, ErrFolder)
+}
+
+// Two backups of one PostgreSQL Registry at once do not disturb each other.
+func TestMake_TwoAtOnce(t *testing.T) {
+	to := t.TempDir()
+	o := options("postgres://db/maps", to)
+	var second Made
+	o.Step = func(name string) (err error) {
+		if name != "publish" {
+			return nil
+		}
+		for second.Name == "" {
+			// The same second would give the same name, which is refused.
+			if second, err = Make(t.Context(), options(o.Database, to)); err != nil && !errors.Is(err, fs.ErrExist) {
+				return err
+			}
+		}
+		return nil
+	}
+	first, err := Make(t.Context(), o)
+	noError(t, err)
+	for _, name := range []string{first.Name, second.Name} {
+		_, err := Verify(t.Context(), filepath.Join(to, name), t.TempDir())
+		noError(t, err, name)
+	}
 }
 
 // Registries on PostgreSQL may share a place: none removes the backups of another.

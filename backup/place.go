@@ -23,6 +23,9 @@ import (
 // ErrPlace says what a place of backups is. It does not quote the address, which may have a password.
 var ErrPlace = errors.New("a place of backups is an existing folder, by its path or as file:///FOLDER, or s3://BUCKET/PREFIX")
 
+// ErrFolder says that a backup was asked for by the name of a folder.
+var ErrFolder = errors.New("this is a folder, and not a backup")
+
 // File is a backup in a place.
 type File struct {
 	Name string    `json:"name"`
@@ -41,8 +44,8 @@ type place interface {
 	// open opens a file; fs.ErrNotExist if there is none.
 	open(ctx context.Context, name string) (io.ReadCloser, int64, error)
 	remove(ctx context.Context, name string) error
-	// tidy removes what killed writers of a Registry's backups left.
-	tidy(ctx context.Context, of string) error
+	// tidy removes what killed writers of a Registry's backups left, if it is older than a time.
+	tidy(ctx context.Context, of string, age time.Duration) error
 	close() error
 }
 
@@ -201,8 +204,10 @@ func (f folder) open(_ context.Context, name string) (io.ReadCloser, int64, erro
 		return nil, 0, err
 	}
 	info, err := file.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no file", name)
+	if err == nil && info.IsDir() {
+		err = fmt.Errorf("%s: %w", file.Name(), ErrFolder)
+	} else if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no file", file.Name())
 	}
 	if err != nil {
 		return nil, 0, errors.Join(err, file.Close())
@@ -214,12 +219,15 @@ func (f folder) remove(_ context.Context, name string) error {
 	return errors.Join(os.Remove(filepath.Join(string(f), name)), syncFolder(string(f)))
 }
 
-func (f folder) tidy(_ context.Context, of string) error {
+func (f folder) tidy(_ context.Context, of string, age time.Duration) error {
 	entries, err := os.ReadDir(string(f))
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), unfinished)
-		if file, is := fileOf(name, 0); ok && is && file.Of == of {
-			err = errors.Join(err, os.Remove(filepath.Join(string(f), e.Name())))
+		if file, is := fileOf(name, 0); !ok || !is || file.Of != of || time.Since(file.At) < age {
+			continue
+		}
+		if gone := os.Remove(filepath.Join(string(f), e.Name())); !errors.Is(gone, fs.ErrNotExist) {
+			err = errors.Join(err, gone)
 		}
 	}
 	return err
@@ -282,6 +290,12 @@ func (b bucket) open(ctx context.Context, name string) (io.ReadCloser, int64, er
 
 func (b bucket) remove(ctx context.Context, name string) error { return b.Delete(ctx, name) }
 
-func (b bucket) tidy(ctx context.Context, of string) error { return b.DeleteUnfinished(ctx, of) }
+// tidy leaves the uploads of others alone: a backup of keys and settings is one request.
+func (b bucket) tidy(ctx context.Context, of string, age time.Duration) error {
+	if age > 0 {
+		return nil
+	}
+	return b.DeleteUnfinished(ctx, of)
+}
 
 func (b bucket) close() error { return b.Close() }

@@ -184,6 +184,8 @@ func coded(err error) error {
 		return exit.Coded(exit.Failed, err.Error(), "use another backup, and find out what changed this one")
 	case errors.Is(err, backup.ErrPlace):
 		return exit.Usagef("%w", err)
+	case errors.Is(err, backup.ErrFolder):
+		return exit.Coded(exit.Usage, err.Error(), "name one of those that `holdfast backup list` shows for it")
 	case errors.Is(err, backup.ErrNotEmpty):
 		return exit.Coded(exit.Refused, err.Error(), "")
 	case errors.Is(err, fs.ErrExist):
