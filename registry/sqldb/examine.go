@@ -21,6 +21,7 @@ type Examination struct {
 	Schema  int64  // the version of its schema; 0: none
 	// SchemaErr is a *SchemaError if this program does not work on that version.
 	SchemaErr error
+	Source    string            // the name of the Registry that it is of; "": it has none yet
 	Bytes     int64             // its size
 	Now       time.Time         // its clock; zero on SQLite, which has this machine's
 	Settings  map[string]string // those that decide whether commits last
@@ -62,7 +63,14 @@ func Examine(ctx context.Context, address string) (e Examination, err error) {
 		}
 		e.Settings[name] = value
 	}
-	return e, e.readSchema(ctx, d, db)
+	if err := e.readSchema(ctx, d, db); err != nil || e.Schema == 0 {
+		return e, err
+	}
+	err = db.QueryRowContext(ctx, "SELECT value FROM setting WHERE name = 'source'").Scan(&e.Source)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return e, fmt.Errorf("read the name of the Registry: %w", err)
+	}
+	return e, nil
 }
 
 // OpenReader opens a database that another process may be using, for reading only. It takes no

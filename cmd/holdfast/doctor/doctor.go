@@ -221,6 +221,7 @@ var checks = []check{
 	{"workers", checkWorkers},
 	{"clock", checkClock},
 	{"database", checkDatabase},
+	{"backup", checkBackup},
 	{"nsq", checkQueue},
 	{"redis", checkRedis},
 	{"staging", checkStaging},

@@ -23,6 +23,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.uber.org/goleak"
 
+	"github.com/holdfast/holdfast/backup"
 	"github.com/holdfast/holdfast/clamd/clamdtest"
 	"github.com/holdfast/holdfast/cmd/config"
 	"github.com/holdfast/holdfast/cmd/holdfast/cli"
@@ -677,6 +678,28 @@ func TestFiles(t *testing.T) {
 		}
 		wants(t, do(t, s, checkFiles), want)
 	}
+}
+
+func TestBackup(t *testing.T) {
+	folder, place := filepath.Join(t.TempDir(), "data"), t.TempDir()
+	upOn(t, folder)
+	s := &site{role: roleUp, dir: folder, now: time.Now}
+	wants(t, do(t, s, checkBackup), Skipped, "HOLDFAST_BACKUP_TO")
+	s.config.BackupTo, s.config.BackupEvery = place, config.Duration(time.Hour)
+	wants(t, do(t, s, checkBackup), Warning, "no backup of this Registry")
+	source := node.BackupSource{Database: node.DatabaseIn(folder), Dir: folder}
+	o, err := source.Options(place, backup.Keep{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := backup.Make(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	wants(t, do(t, s, checkBackup), OK, "the newest")
+	s.now = func() time.Time { return time.Now().Add(3 * time.Hour) }
+	wants(t, do(t, s, checkBackup), Fault, "should not be older than")
+	s.config.BackupTo = filepath.Join(place, "absent")
+	wants(t, do(t, s, checkBackup), Fault, "no such file")
 }
 
 // A check that hangs does not keep the others from being reported.
