@@ -2,7 +2,8 @@
 // disk, and prints one table. It is not a test: compare figures only within the same run.
 //
 // `bench seed` fills a database with a million items. `bench registry` measures a Registry on it.
-// `bench objects` fills a new one with objects and measures what the next ones cost. `bench soak`
+// `bench objects` fills a new one with objects and measures what the next ones cost. `bench rebuild`
+// measures how a Registry is made again from a storage of many objects, and compared with it. `bench soak`
 // keeps Holdfast at work for an hour and shows whether it grows.
 //
 // It works in a folder of its own and removes it, uses free ports of 127.0.0.1, and ends every
@@ -118,7 +119,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (err error) {
 	commands := map[string]func(ctx context.Context, args []string, stdout, stderr io.Writer) error{
-		"seed": seed, "registry": measureRegistry, "objects": measureObjects, "soak": soak,
+		"seed": seed, "registry": measureRegistry, "objects": measureObjects, "rebuild": rebuilds, "soak": soak,
 	}
 	if len(args) > 0 {
 		if command, ok := commands[args[0]]; ok {
