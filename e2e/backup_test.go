@@ -133,6 +133,7 @@ func TestBackup_ByItself(t *testing.T) {
 	if r := h.runIn("", "backup", "verify", filepath.Join(place, first[0])); r.code != 0 {
 		t.Errorf("verify ended with %d: %s", r.code, r.stderr)
 	}
+	says(t, "the metrics", h.page("/metrics"), "holdfast_backup_timestamp_seconds 1.", "holdfast_backup_period_seconds 3600")
 	h.stop()
 	h.start()
 	h.must(0, "submit", "--wait", filepath.Join(place, first[0])) // anything, after the look at the start
