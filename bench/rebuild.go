@@ -122,7 +122,7 @@ func makeRoot(ctx context.Context, address string, objects int) (err error) {
 	all.SetLimit(8)
 	for n := range objects {
 		all.Go(func() error {
-			files, err := storedObject(root, key, n)
+			files, err := storedObject(root, key, n) //nolint:contextcheck // it plans in memory
 			if err != nil {
 				return err
 			}
