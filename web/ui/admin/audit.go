@@ -30,6 +30,7 @@ type auditRow struct {
 	registry.Event
 
 	On, URL string            // what it is about; URL "": there is no page
+	Item    registry.WorkItem // that it is about; without ID: it is about none, or that was purged
 	Refusal *registry.Refusal // nil: it was no refusal
 }
 
@@ -73,8 +74,20 @@ func (p pages) audit(r *http.Request) (page.Page, error) {
 	content := auditPage{
 		Actor: q.Actor, Types: strings.Join(q.Types, " "), Since: values.Get("since"), Until: values.Get("until"), Known: auditTypes(),
 	}
+	var ids []string
 	for _, e := range list.Rows {
-		content.Rows = append(content.Rows, auditRowOf(e))
+		row := auditRowOf(e)
+		if isItem(row.On) {
+			ids = append(ids, row.On)
+		}
+		content.Rows = append(content.Rows, row)
+	}
+	items, err := p.ItemsOf(r.Context(), ids)
+	if err != nil {
+		return page.Page{}, err
+	}
+	for i, row := range content.Rows {
+		content.Rows[i].Item = items[row.On]
 	}
 	for _, name := range []string{"after", "before"} {
 		values.Del(name)
@@ -131,11 +144,14 @@ func auditRowOf(e registry.Event) auditRow {
 		row.On, row.URL = tokenName(e), "/tokens#token-"+url.PathEscape(e.ItemID)
 	case strings.HasPrefix(e.ItemID, "ark:"):
 		row.URL = page.ObjectURL(e.ItemID)
-	case strings.Count(e.ItemID, "-") == 4 && len(e.ItemID) == 36: // a UUID: an item
+	case isItem(e.ItemID):
 		row.URL = "/items/" + e.ItemID
 	}
 	return row
 }
+
+// isItem reports whether an entry that is about this is about an item: those have UUIDs.
+func isItem(on string) bool { return strings.Count(on, "-") == 4 && len(on) == 36 }
 
 // tokenName is the name of the token that an entry is about, or else its id.
 func tokenName(e registry.Event) string {

@@ -101,6 +101,7 @@ func TestTitles(t *testing.T) {
 		"/batches/" + batch:  `>Harbour at dusk</a></span><span class="clip note">plate-1.tif</span>`,
 		"/deposits/" + batch: `>Harbour at dusk</span><span class="clip note">plate-1.tif</span>`,
 		"/items":             `>Harbour at dusk</a></span><span class="clip note">plate-1.tif</span>`,
+		"/items?col=batch":   `<td data-label="Batch"><span class="clip"><a href="/batches/` + batch + `" title="` + batch + `">Glass plates</a>`,
 		"/items/" + job:      "<h1>Harbour at dusk</h1>\n<p class=\"note\">plate-1.tif</p>",
 	} {
 		text := s.Get(t, address, http.StatusOK)

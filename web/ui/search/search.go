@@ -40,8 +40,8 @@ func Add(s *page.Site) {
 	s.Post("/bulk/{id}/stop", p.stop)
 }
 
-// rowsShown is the number of rows on a page. A query of so many ids is not longer than a query may be.
-const rowsShown = 50
+// rowsShown is the number of rows on a page.
+const rowsShown = page.IDsAsked
 
 // column is what a list can show beside the name and the state.
 type column struct {
@@ -108,6 +108,7 @@ func (f filter) More() bool { return f.Count >= mostCounted }
 type row struct {
 	registry.WorkItem
 	Why   registry.Why
+	Batch registry.WorkItem // of a job, if its column is shown; without ID: unknown
 	Shows map[string]bool
 	Left  bool // it was on the page when that was loaded, and no longer matches
 }
@@ -215,7 +216,7 @@ func hasText(q registry.Query) bool {
 	return slices.ContainsFunc(q.Terms, func(t registry.Term) bool { return t.Field == "" || t.Field == "name" || t.Field == "error" })
 }
 
-// explained adds to rows what they wait for, with one request for all.
+// explained adds to rows what they wait for and their batches, with one request each for all.
 func (p pages) explained(ctx context.Context, items []registry.WorkItem, shown map[string]bool) ([]row, error) {
 	var ids []string
 	for _, it := range items {
@@ -233,11 +234,27 @@ func (p pages) explained(ctx context.Context, items []registry.WorkItem, shown m
 			said[w.ItemID] = w
 		}
 	}
+	batches := map[string]registry.WorkItem{}
+	if shown["batch"] {
+		var err error
+		if batches, err = p.ItemsOf(ctx, parentsOf(items)); err != nil {
+			return nil, err
+		}
+	}
 	rows := make([]row, len(items))
 	for i, it := range items {
-		rows[i] = row{WorkItem: it, Why: said[it.ID], Shows: shown}
+		rows[i] = row{WorkItem: it, Why: said[it.ID], Batch: batches[it.ParentID], Shows: shown}
 	}
 	return rows, nil
+}
+
+func parentsOf(items []registry.WorkItem) (ids []string) {
+	for _, it := range items {
+		if it.ParentID != "" {
+			ids = append(ids, it.ParentID)
+		}
+	}
+	return ids
 }
 
 // mostCounted bounds what a page counts where indexes find the items, mostFound where each item has
