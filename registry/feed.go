@@ -22,6 +22,39 @@ type Feeds interface {
 	Audit(ctx context.Context, q AuditQuery) (Page[Event], error)
 }
 
+// Accessing records who reads what is preserved.
+type Accessing interface {
+	// NoteAccess adds an entry to the audit log. It is durable when it returns, so callers note an access
+	// before they send its first byte. A repeat adds another entry.
+	NoteAccess(ctx context.Context, a Access) error
+}
+
+// Access is one person's or program's reading of an object's files. Its entry belongs to no collection,
+// so only those who may see the audit log learn who read what.
+type Access struct {
+	Kind       string    `json:"-"` // EventExported, EventFilesRead or EventRestoreFetched
+	Actor      string    `json:"-"` // name of the token
+	ObjectID   string    `json:"object_id"`
+	Collection string    `json:"collection"`
+	Version    int       `json:"version"`
+	By         AccessWay `json:"by"`
+	Form       string    `json:"form,omitempty"`    // of an export: zip, tar, bag in zip, bag in tar
+	Export     string    `json:"export,omitempty"`  // id that a command gave its export; one export may have several entries
+	File       string    `json:"file,omitempty"`    // of files-read: the first one
+	Restore    int       `json:"restore,omitempty"` // of restore-fetched: its number among the object's
+	Remote     string    `json:"remote,omitempty"`  // address that the request came from
+}
+
+// AccessWay is by which way somebody reads.
+type AccessWay string
+
+// The ways.
+const (
+	ByPage    AccessWay = "page"
+	ByCommand AccessWay = "command"
+	ByAPI     AccessWay = "API"
+)
+
 // FeedQuery selects events of the feed; empty fields do not restrict.
 type FeedQuery struct {
 	After  int64    `json:"after"`             // cursor of the last event that was read
@@ -84,6 +117,12 @@ const (
 	// Events about credentials contain collection, origin, kind and name, and no secret.
 	EventCredentialSet     = "credential-set"
 	EventCredentialRemoved = "credential-removed"
+
+	// Events about accesses, see Access. Reads of single files are one entry for each person, object,
+	// version, way and day.
+	EventExported       = "exported"
+	EventFilesRead      = "files-read"
+	EventRestoreFetched = "restore-fetched"
 
 	EventCollection = "collection" // a profile was stored
 	EventDuplicate  = "duplicate"  // the same content was submitted before

@@ -30,6 +30,7 @@ type Store interface {
 	registry.Holding
 	registry.Limiting
 	registry.Feeds
+	registry.Accessing
 	registry.ThroughputReader
 	registry.ThroughputNoting
 	registry.TokenUseNoting

@@ -168,6 +168,18 @@ func (e *Engine) Refused(ctx context.Context, r registry.Refusal) error {
 	return nil
 }
 
+// NoteAccess implements registry.Accessing.
+func (e *Engine) NoteAccess(ctx context.Context, a registry.Access) error {
+	a.Form, a.Export, a.File, a.Remote = sqldb.Clean(a.Form), sqldb.Clean(a.Export), sqldb.Clean(a.File), sqldb.Clean(a.Remote)
+	err := e.Write(ctx, func(t *Tx) error {
+		return t.Note(Entry{ItemID: a.ObjectID, Kind: a.Kind, Actor: a.Actor, Data: a})
+	})
+	if err != nil {
+		return fmt.Errorf("note that %s was read: %w", a.ObjectID, err)
+	}
+	return nil
+}
+
 // Source returns the Registry's permanent identifier: urn:uuid: and the UUID that its database got
 // when it was created.
 func (e *Engine) Source(ctx context.Context) (source string, err error) {

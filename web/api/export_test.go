@@ -3,12 +3,14 @@ package api_test
 import (
 	"archive/zip"
 	"bytes"
+	"encoding/json"
 	"io"
 	"maps"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -173,4 +175,68 @@ func TestFolder(t *testing.T) {
 	problemOf(t, err, http.StatusNotFound, wire.CodeNotFound)
 	_, err = c.Folder(t.Context(), objectARK, 1, "producer", "", 0)
 	problemOf(t, err, http.StatusUnprocessableEntity, wire.CodeInvalid)
+}
+
+// TestAccesses: whoever reads what is preserved is in the audit log before the first byte, in bounded
+// many entries, which depositors do not see.
+func TestAccesses(t *testing.T) {
+	b := newBench(t, func(b *bench, o *api.Options) { o.Now = b.now })
+	b.preserve(t, objectARK, testFiles())
+	restore := b.restored(t, objectARK, "a bag")
+	path := func(query string) string { return "/api/v1/objects/" + url.PathEscape(objectARK) + query }
+	read := func(header ...string) {
+		t.Helper()
+		for name := range testFiles() {
+			for range 2 {
+				if answer, text := b.send(t, http.MethodGet, path("/content?path="+url.QueryEscape(name)), "", header...); answer.StatusCode/100 != 2 {
+					t.Fatalf("%s: %d %s", name, answer.StatusCode, text)
+				}
+			}
+		}
+	}
+	b.send(t, http.MethodHead, path("/content?path=producer%2Fa"), "") // reads nothing
+	read()
+	read("Range", "bytes=0-")
+	read("User-Agent", "holdfast/1.0", wire.ExportHeader, "one")
+	read("User-Agent", "holdfast/1.0", wire.ExportHeader, "two")
+	for range 2 {
+		b.send(t, http.MethodGet, exportPath(""), "")
+		b.send(t, http.MethodGet, exportPath("?bag=true&format=tar"), "")
+		b.send(t, http.MethodGet, path("/restores/1/content"), "")
+	}
+	b.pass(24 * time.Hour)
+	b.send(t, http.MethodGet, path("/content?path=producer%2Fa"), "")
+	if answer, _ := b.send(t, http.MethodGet, path("/content?path=producer%2Fa"), "", wire.ExportHeader, strings.Repeat("x", 101)); answer.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("an id of 101 bytes: %d", answer.StatusCode)
+	}
+	kinds := []string{registry.EventExported, registry.EventFilesRead, registry.EventRestoreFetched}
+	page, err := b.store.Audit(t.Context(), registry.AuditQuery{Types: kinds})
+	must(t, err)
+	var got []registry.Access
+	for _, e := range page.Rows {
+		a := registry.Access{}
+		must(t, json.Unmarshal(e.Data, &a))
+		if a.Remote == "" || a.Collection == "" || e.Actor == "" || e.ItemID != objectARK || e.Collection != "" || (a.File == "") == (e.Type == registry.EventFilesRead) {
+			t.Errorf("%+v of %+v", a, e)
+		}
+		got = append(got, registry.Access{Kind: e.Type, ObjectID: a.ObjectID, Version: a.Version, By: a.By, Form: a.Form, Export: a.Export, Restore: a.Restore})
+	}
+	entry := func(kind string, by registry.AccessWay, more registry.Access) registry.Access {
+		more.Kind, more.By, more.ObjectID, more.Version = kind, by, objectARK, 1
+		return more
+	}
+	zipped, bagged := entry(registry.EventExported, registry.ByAPI, registry.Access{Form: "zip"}), entry(registry.EventExported, registry.ByAPI, registry.Access{Form: "bag in tar"})
+	want := []registry.Access{
+		entry(registry.EventFilesRead, registry.ByAPI, registry.Access{}), bagged, zipped,
+		entry(registry.EventRestoreFetched, registry.ByAPI, registry.Access{Restore: restore.N}), bagged, zipped,
+		entry(registry.EventExported, registry.ByCommand, registry.Access{Export: "two"}), entry(registry.EventExported, registry.ByCommand, registry.Access{Export: "one"}),
+		entry(registry.EventFilesRead, registry.ByAPI, registry.Access{}),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("accesses, newest first (-want +got):\n%s", diff)
+	}
+	feed, err := b.as(t, registry.RoleDepositor).Feed(t.Context(), registry.FeedQuery{Types: kinds})
+	if err != nil || len(feed) > 0 {
+		t.Errorf("a depositor's feed: %v %v", feed, err)
+	}
 }

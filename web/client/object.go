@@ -148,7 +148,17 @@ func (c *Client) CheckObject(ctx context.Context, id, reason, idempotencyKey str
 // the storage; "" means the first storage with the complete file. The digest is verified only if
 // the offset is 0. It has no time limit but ctx's, which also bounds the reading.
 func (c *Client) Content(ctx context.Context, objectID string, version int, path, from string, offset int64) (*Content, error) {
-	return c.content(ctx, request{path: in("objects", objectID, "content"), query: values("path", path, "version", number(version), "storage", from)}, path, offset)
+	return c.ExportedContent(ctx, "", objectID, version, path, from, offset)
+}
+
+// ExportedContent is Content of a file that is a part of an export with this id. The audit log has
+// one entry for the export.
+func (c *Client) ExportedContent(ctx context.Context, export, objectID string, version int, path, from string, offset int64) (*Content, error) {
+	q := request{path: in("objects", objectID, "content"), query: values("path", path, "version", number(version), "storage", from), header: http.Header{}}
+	if export != "" {
+		q.header.Set(wire.ExportHeader, export)
+	}
+	return c.content(ctx, q, path, offset)
 }
 
 // Beginning returns the first bytes of a file of an object's version (0: the newest), at most most.
@@ -169,7 +179,10 @@ func (c *Client) Beginning(ctx context.Context, objectID string, version int, pa
 func (c *Client) content(ctx context.Context, q request, name string, offset int64) (*Content, error) {
 	q.method = http.MethodGet
 	if offset > 0 {
-		q.header = http.Header{"Range": {fmt.Sprintf("bytes=%d-", offset)}}
+		if q.header == nil {
+			q.header = http.Header{}
+		}
+		q.header.Set("Range", fmt.Sprintf("bytes=%d-", offset))
 	}
 	answer, err := c.do(ctx, q)
 	if err != nil {

@@ -13,6 +13,11 @@ const (
 	// DigestHeader carries a digest as ALGORITHM:HEX: of an upload's bytes, as the sender computed
 	// it, and of downloaded content.
 	DigestHeader = "X-Holdfast-Digest"
+	// ExportHeader gives the id of the export that a file is read for. The audit log then has one entry
+	// for the export instead of one for files that were read.
+	ExportHeader = "X-Holdfast-Export"
+	// CommandAgent begins the User-Agent of this program's commands.
+	CommandAgent = "holdfast/"
 	// StorageHeader names the storage that the content was read from.
 	StorageHeader = "X-Holdfast-Storage"
 	// IdempotencyHeader is the key of a POST. A repeated POST with the same key gets the first

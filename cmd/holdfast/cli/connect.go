@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast/holdfast/cmd/node"
 	"github.com/holdfast/holdfast/web/client"
 	"github.com/holdfast/holdfast/web/webserver"
+	"github.com/holdfast/holdfast/web/wire"
 )
 
 // ClientFlags adds --dir and --json, the flags of all commands that use a running service. It
@@ -42,7 +43,7 @@ func (a *App) ClientOf(at node.Client) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.New(at.URL, at.Token, client.Options{UserAgent: "holdfast/" + a.Version, Roots: roots}), nil
+	return client.New(at.URL, at.Token, client.Options{UserAgent: wire.CommandAgent + a.Version, Roots: roots}), nil
 }
 
 // PlainTo is the format of the warning that the token travels unencrypted. It takes the address.

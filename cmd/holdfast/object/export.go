@@ -2,6 +2,7 @@ package object
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -138,7 +139,7 @@ func explained(err error, id string) error {
 
 // parcel returns the export that the note describes.
 func (x *exporter) parcel(ctx context.Context, c *client.Client, o registry.Object, n exportNote) (*export.Package, error) {
-	from := &remote{c: c, object: o, version: n.Version}
+	from := &remote{c: c, object: o, version: n.Version, export: n.ID}
 	reader := &replica.Reader{Source: from, Elsewhere: x.elsewhere}
 	if x.out == "-" {
 		reader.Ahead = ahead
@@ -191,7 +192,7 @@ func (x *exporter) counted(e export.Entry) {
 // note returns the note of a new export. It names the version, so that a version recorded meanwhile
 // does not mix in.
 func (x *exporter) note(o registry.Object) exportNote {
-	n := exportNote{ObjectID: o.ID, Version: x.version, Bag: x.bag, Tar: x.tar, System: x.system, At: time.Now().UTC().Truncate(time.Second), Agent: x.agent}
+	n := exportNote{ID: rand.Text(), ObjectID: o.ID, Version: x.version, Bag: x.bag, Tar: x.tar, System: x.system, At: time.Now().UTC().Truncate(time.Second), Agent: x.agent}
 	if n.Version == 0 {
 		n.Version = o.Head
 	}
@@ -203,6 +204,7 @@ type remote struct {
 	c       *client.Client
 	object  registry.Object
 	version int
+	export  string // its id
 }
 
 // files implements export.List.
@@ -221,7 +223,7 @@ func (r *remote) Open(ctx context.Context, f registry.File, offset int64, not []
 		}
 		from = storages[i]
 	}
-	body, err := r.c.Content(ctx, r.object.ID, r.version, f.Path, from, offset)
+	body, err := r.c.ExportedContent(ctx, r.export, r.object.ID, r.version, f.Path, from, offset)
 	if problem := new(client.Problem); errors.As(err, &problem) && (problem.Code == wire.CodeDamaged || problem.Status == http.StatusNotFound) {
 		err = fmt.Errorf("%w: %w", replica.ErrDamaged, err)
 	}

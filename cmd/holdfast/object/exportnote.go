@@ -19,6 +19,7 @@ import (
 // exportNote describes the export to a place. It stays there until the export is complete, and the
 // next run resumes exactly this export.
 type exportNote struct {
+	ID       string    `json:"id"` // by which the audit log knows the export; "": an earlier program began it
 	ObjectID string    `json:"object_id"`
 	Version  int       `json:"version"`
 	Bag      bool      `json:"bag"`

@@ -32,9 +32,10 @@ func (s *Service) contentRoute() {
 	op := s.Describe(endpoint.Operation{
 		ID: "object-content", Method: http.MethodGet, Path: "/objects/{id}/content", Summary: "Download a file, whole or by Range",
 	})
-	text := &huma.Schema{Type: "string"}
+	text, most := &huma.Schema{Type: "string"}, mostExportID
 	op.Parameters = []*huma.Param{
 		{Name: "id", In: "path", Required: true, Description: "The object's ARK, percent-encoded", Schema: text},
+		{Name: wire.ExportHeader, In: "header", Description: "An id of the export that the file is a part of, for the audit log; when absent, it tells of single files", Schema: &huma.Schema{Type: "string", MaxLength: &most}},
 		{Name: "path", In: "query", Required: true, Description: "The file's path, as /files lists it", Schema: text},
 		{Name: "version", In: "query", Description: "The newest when absent", Schema: &huma.Schema{Type: "integer"}},
 		{Name: "storage", In: "query", Description: "Read only from this storage; when absent, from the first that has the file. X-Holdfast-Storage of the answer names it", Schema: text},
@@ -71,6 +72,9 @@ func (s *Service) content(w http.ResponseWriter, r *http.Request) error {
 	}
 	at, err := s.stored(ctx, o, f, from)
 	if err != nil {
+		return err
+	}
+	if err := s.noteContent(r, o, f.Path); err != nil {
 		return err
 	}
 	in := &storedFile{size: f.SizeBytes, from: func(offset int64) (io.ReadCloser, error) { return at.Store().Open(ctx, at.key, offset, -1) }}
@@ -145,6 +149,10 @@ func (s *Service) stored(ctx context.Context, o registry.Object, f registry.File
 		"%s of %s, version %d, is damaged in storage: %s; ask an operator to verify the object", f.Path, o.ID, o.Head, strings.Join(damaged, "; ")))
 }
 
+// mostExportID is the longest id of an export, in bytes.
+const mostExportID = 100
+
+// contentQuery reads what a request for a file asks.
 func contentQuery(r *http.Request) (name, from string, version int, err error) {
 	var faults []wire.Fault
 	query := r.URL.Query()
@@ -161,6 +169,9 @@ func contentQuery(r *http.Request) (name, from string, version int, err error) {
 		if key != "path" && key != "version" && key != "storage" {
 			faults = append(faults, wire.Fault{Location: "query." + key, Message: "unknown query parameter"})
 		}
+	}
+	if export := r.Header.Get(wire.ExportHeader); len(export) > mostExportID {
+		faults = append(faults, wire.Fault{Location: "header." + wire.ExportHeader, Message: fmt.Sprintf("more than %d bytes", mostExportID)})
 	}
 	return name, from, version, endpoint.Invalid("the file was not sent", faults...)
 }

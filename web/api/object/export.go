@@ -89,6 +89,14 @@ func (s *Service) openExport(r *http.Request) (*endpoint.Streamed, error) {
 		s.exports.Add(-1)
 		return nil, wire.NewProblem(http.StatusServiceUnavailable, wire.CodeUnavailable, fmt.Sprintf("%d exports are being sent; try again later", mostExports))
 	}
+	form := format
+	if opts.Bag {
+		form = "bag in " + format
+	}
+	if err := s.noteExport(r, o, form); err != nil {
+		s.exports.Add(-1)
+		return nil, err
+	}
 	out.Write = func(w io.Writer) error {
 		defer s.exports.Add(-1)
 		return write(ctx, w)

@@ -163,6 +163,13 @@ func (s *Service) restored(w http.ResponseWriter, r *http.Request) error {
 	} else if err != nil {
 		return err
 	}
+	o, err := lookup.Object(ctx, s.Registry, restore.ObjectID)
+	if err != nil {
+		return err
+	}
+	if err := s.noteRestored(r, o, restore); err != nil {
+		return err
+	}
 	in := &storedFile{size: restore.SizeBytes, from: func(offset int64) (io.ReadCloser, error) {
 		return s.Staging.Open(ctx, restore.Place, offset, -1)
 	}}

@@ -21,7 +21,8 @@ type Service struct {
 	Objects  ocfl.Roots
 	Staging  storage.Store // where restored files are
 
-	exports atomic.Int32 // being sent
+	exports  atomic.Int32 // being sent
+	accesses accesses
 }
 
 // Registry is what a Service needs of the Registry.
@@ -34,6 +35,7 @@ type Registry interface {
 	registry.Requesting
 	registry.Rechecking
 	registry.Deciding
+	registry.Accessing
 }
 
 // All is what a Service needs of the Registry, whoever the caller is. It is not shown to callers.

@@ -34,6 +34,7 @@ type Registry interface {
 	registry.AttemptReader
 	registry.Explaining
 	registry.Feeds
+	registry.Accessing
 	registry.Commanding
 	registry.Holding
 	registry.Limiting
@@ -60,7 +61,7 @@ type Registry interface {
 func New(r Registry) Registry {
 	return scoped{
 		Working: r, Serving: r, Stepping: r, Batching: r, Preserving: r, EventsSigning: r, Locking: r, Deleting: r, Checking: r, Restoring: r, Delivering: r, Mailing: r, Unlocking: r,
-		Commanding: r, Holding: r, Requesting: r, Rechecking: r, Deciding: r, Notifying: r, Subscribing: r, Scheduling: r, TokenKeeper: r, Secrets: r,
+		Accessing: r, Commanding: r, Holding: r, Requesting: r, Rechecking: r, Deciding: r, Notifying: r, Subscribing: r, Scheduling: r, TokenKeeper: r, Secrets: r,
 		all: r,
 	}
 }
@@ -81,6 +82,7 @@ type scoped struct {
 	registry.Mailing
 	registry.Unlocking
 	// Acts of people pass through.
+	registry.Accessing
 	registry.Commanding
 	registry.Holding
 	registry.Requesting
