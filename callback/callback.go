@@ -18,10 +18,13 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
+
+	"golang.org/x/net/html"
 
 	"github.com/holdfast/holdfast/source"
 )
@@ -204,8 +207,11 @@ func (c *Client) Send(ctx context.Context, address string, m Message, authorizat
 	}
 }
 
-// shown returns the beginning of an answer on one line.
+// shown returns the beginning of an answer on one line. Of a page in HTML it is the text.
 func shown(said []byte) string {
+	if bytes.HasPrefix(bytes.TrimSpace(said), []byte("<")) {
+		said = textOf(said)
+	}
 	text := strings.Join(strings.FieldsFunc(strings.ToValidUTF8(string(said), "\uFFFD"), func(r rune) bool {
 		return unicode.IsSpace(r) || !unicode.IsPrint(r)
 	}), " ")
@@ -213,4 +219,27 @@ func shown(said []byte) string {
 		return string(runes[:mostShown]) + "…"
 	}
 	return text
+}
+
+// textOf returns the text of a page, without its scripts, styles and title.
+func textOf(page []byte) []byte {
+	var text bytes.Buffer
+	z := html.NewTokenizer(bytes.NewReader(page))
+	for hidden := false; ; {
+		switch z.Next() {
+		case html.ErrorToken: // the end
+			return text.Bytes()
+		case html.StartTagToken:
+			name, _ := z.TagName()
+			hidden = slices.Contains([]string{"script", "style", "title"}, string(name))
+			text.WriteByte(' ')
+		case html.TextToken:
+			if !hidden {
+				text.Write(z.Text())
+			}
+		default:
+			hidden = false
+			text.WriteByte(' ')
+		}
+	}
 }

@@ -143,6 +143,10 @@ func TestSend_Refused(t *testing.T) {
 			w.WriteHeader(http.StatusUnprocessableEntity)
 			_, _ = io.WriteString(w, "no\x1b[31m such\n object "+strings.Repeat("x", 1000))
 		}, 422, 0, []string{"HTTP 422", "no [31m such object", "x…"}},
+		{"an error as a page", func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusBadGateway)
+			_, _ = io.WriteString(w, "<!DOCTYPE html><head><title>502</title><style>b{}</style></head><body><h1>Bad gateway</h1><p>Ask &lt;Ann&gt;.<br>Thanks")
+		}, 502, 0, []string{"HTTP 502: Bad gateway Ask <Ann>. Thanks"}},
 		{"a server that wants to be left alone", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "120")
 			w.WriteHeader(http.StatusServiceUnavailable)

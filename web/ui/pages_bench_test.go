@@ -169,7 +169,7 @@ func (a *archive) pages(role registry.Role) (all []string) {
 		add("/deposits", "q", q, "of", "all")
 		add("/deposits", "q", q, "show", "needs")
 	}
-	for _, show := range []string{"running", "waiting", "done"} {
+	for _, show := range []string{"open", "done"} {
 		add("/deposits", "show", show, "of", "all")
 	}
 	for _, path := range []string{"/deposit", "/uploads", "/schedules", "/processes", "/help", "/api", "/account", "/sessions"} {

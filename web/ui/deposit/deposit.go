@@ -26,6 +26,8 @@ type onePage struct {
 	Next     string
 	Causes   page.Failures
 	Release  string // the form that releases the hold on it; "": there is none, or the viewer may not
+	Receipt  string // the address of the receipt, if the deposit is one preserved object; else ""
+	Address  string // of its payload; "": it was uploaded
 	Report   *registry.BatchReport
 	Safe     int // of the rows: safe to delete
 	Once     int // of the rows: preserved, but not verified in two storages
@@ -86,6 +88,12 @@ func (p pages) one(r *http.Request) (page.Page, error) {
 			content.Once++
 		}
 		content.Jobs = append(content.Jobs, row)
+	}
+	if content.Phase == phaseDone && content.Progress.Jobs == 1 && content.Safe+content.Once == 1 {
+		content.Receipt = page.ReceiptURL(content.Jobs[0].ObjectID, content.Jobs[0].Version)
+	}
+	if _, upload := registry.UploadID(content.Spec.URL); !upload { // without its secrets
+		content.Address = content.Spec.URL
 	}
 	if content.Progress.Failed+content.Progress.Preserved > 0 || batch.FailedItself() {
 		field := "batch"

@@ -49,12 +49,11 @@ func statesOf(name string) []registry.State {
 	switch name {
 	case "needs":
 		return []registry.State{registry.StateFailed}
-	case "waiting":
-		return []registry.State{registry.StatePrepare, registry.StatePending, registry.StateHeld}
 	case "done":
 		return []registry.State{registry.StateCompleted, registry.StateCancelled, registry.StateAborted, registry.StateDeleted}
-	case "running":
+	case "open":
 		return []registry.State{
+			registry.StatePrepare, registry.StatePending, registry.StateHeld,
 			registry.StateEstimating, registry.StateProvisioning, registry.StateDownloading, registry.StateScanning, registry.StateProcessing,
 			registry.StateReplicating, registry.StateRecording, registry.StateNotify, registry.StateReporting, registry.StateUpdateReport,
 		}
@@ -176,7 +175,7 @@ func chipsOf(r *http.Request, chosen string, counts map[registry.State]int64) []
 		chips[0].Count += n
 	}
 	chips[0].More = chips[0].Count >= mostCounted
-	for _, name := range []string{"needs", "running", "waiting", "done"} {
+	for _, name := range []string{"needs", "open", "done"} {
 		c := chip{Name: name, Address: at(name), Chosen: chosen == name}
 		for _, s := range statesOf(name) {
 			c.Count += counts[s]

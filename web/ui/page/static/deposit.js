@@ -25,6 +25,7 @@
 		while (n >= 1024 && unit < units.length - 1) { n /= 1024; unit++; }
 		return `${number.format(n)} ${units[unit]}`;
 	};
+	const filesOf = (n) => `${n} ${n === 1 ? say.file : say.files}`;
 	const span = (s) => s < 60 ? `${Math.ceil(s)} s` : s < 3600 ? `${Math.round(s / 60)} min` : `${Math.floor(s / 3600)} h ${Math.round(s % 3600 / 60)} min`;
 	// fingerprint tells payloads apart without reading them (cyrb53, twice).
 	const fingerprint = (text) => [1, 2].map((seed) => {
@@ -178,7 +179,7 @@
 		p.row = element("li", "payload");
 		const head = element("div", "head");
 		p.chip = element("span", "state waiting");
-		head.append(element("strong", "", p.shown), " ", element("span", "figures note", (p.files > 1 ? `${p.files} ${say.files}, ` : "") + bytes(p.size)), " ", p.chip);
+		head.append(element("strong", "", p.shown), " ", element("span", "figures note", (p.files > 1 ? `${filesOf(p.files)}, ` : "") + bytes(p.size)), " ", p.chip);
 		p.bar = element("progress", "wide-bar");
 		p.bar.max = Math.max(p.size, 1);
 		p.bar.value = 0;
@@ -226,7 +227,7 @@
 	const sum = () => {
 		const open = payloads.filter((p) => p.state === "ready");
 		const size = open.reduce((n, p) => n + p.size, 0);
-		total.textContent = open.length ? `${open.reduce((n, p) => n + p.files, 0)} ${say.files}, ${bytes(size)}` : "";
+		total.textContent = open.length ? `${filesOf(open.reduce((n, p) => n + p.files, 0))}, ${bytes(size)}` : "";
 		const room = document.getElementById("rules")?.dataset.room;
 		if (room !== undefined && size > Number(room)) total.textContent += `. ${say.room} ${bytes(Number(room))}`;
 		document.getElementById("together").hidden = !(open.length > 1);
@@ -370,8 +371,8 @@
 				p.id = u.id;
 				p.sent = u.complete;
 				p.from = u.offset;
-				const row = document.getElementById(`upload-${u.id}`);
-				if (row) row.remove();
+				document.getElementById(`upload-${u.id}`)?.remove();
+				if (!document.querySelector("#unfinished > li")) document.getElementById("unfinished")?.closest("section").remove();
 				return;
 			}
 		}
@@ -444,6 +445,7 @@
 		if (before) {
 			p.request = before.request;
 			p.decided = before.decided;
+			p.faults.before(element("p", "note", `${say.given} ${[p.request.title, p.request.collection].filter(Boolean).join(" · ")}`));
 			begin(p);
 		}
 	};
