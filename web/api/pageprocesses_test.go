@@ -22,7 +22,7 @@ func TestPages_Processes(t *testing.T) {
 		}
 		return text
 	}
-	if text := get("/processes", http.StatusOK); !strings.Contains(text, "No process is found") {
+	if text := get("/processes", http.StatusOK); !strings.Contains(text, "There is none yet") {
 		t.Errorf("without processes: %s", text)
 	}
 	must(t, b.store.AnnounceNamespaces(t.Context(), []registry.Namespace{{Name: "curate"}}))

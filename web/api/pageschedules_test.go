@@ -24,7 +24,7 @@ func TestPages_Schedules(t *testing.T) {
 		}
 		return text
 	}
-	if text := get(operator); !strings.Contains(text, "There are no schedules") || !strings.Contains(text, `<a href="/schedules" aria-current="true"`) {
+	if text := get(operator); !strings.Contains(text, "There is none yet") || !strings.Contains(text, `<a href="/schedules" aria-current="true"`) {
 		t.Errorf("without schedules: %s", text)
 	}
 	must(t, b.store.Announce(t.Context(), []registry.Function{{Name: "harvest"}}))

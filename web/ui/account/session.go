@@ -4,7 +4,9 @@ package account
 import (
 	"embed"
 	"errors"
+	"html/template"
 	"net/http"
+	"strings"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/ui/page"
@@ -19,7 +21,7 @@ type pages struct{ *page.Site }
 // Add adds the pages to a site.
 func Add(s *page.Site) {
 	p := pages{s}
-	s.Add(files, nil, "account", "link", "newtoken", "revoke", "sessions", "tokenmade", "tokens")
+	s.Add(files, template.FuncMap{"browser": browser}, "account", "link", "newtoken", "revoke", "sessions", "tokenmade", "tokens")
 	s.Get("/sessions", p.sessions)
 	s.Post("/sessions/end", p.endSession)
 	s.Get("/account", p.account)
@@ -54,4 +56,27 @@ func (p pages) endSession(r *http.Request) (string, *page.Page, error) {
 		return "", nil, err
 	}
 	return "/sessions", nil, nil
+}
+
+// browser names the browser and the system of a User-Agent, such as "Firefox 142, Linux". It is "" if
+// the browser is not known.
+func browser(agent string) string {
+	var name string
+	// Later ones pretend to be earlier ones, so the most particular comes first.
+	for _, one := range [][2]string{{"Edg/", "Edge"}, {"OPR/", "Opera"}, {"Firefox/", "Firefox"}, {"Chrome/", "Chrome"}, {"Version/", "Safari"}} {
+		if _, rest, ok := strings.Cut(agent, one[0]); ok {
+			version, _, _ := strings.Cut(rest, ".")
+			name = one[1] + " " + version
+			break
+		}
+	}
+	if name == "" {
+		return ""
+	}
+	for _, one := range [][2]string{{"Android", "Android"}, {"iPhone", "iPhone"}, {"iPad", "iPad"}, {"Windows", "Windows"}, {"Mac OS X", "macOS"}, {"CrOS", "ChromeOS"}, {"Linux", "Linux"}} {
+		if strings.Contains(agent, one[0]) {
+			return name + ", " + one[1]
+		}
+	}
+	return name
 }

@@ -1,6 +1,7 @@
 package object
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -13,19 +14,36 @@ import (
 
 // deletionsPage is the content of the list of deletions.
 type deletionsPage struct {
-	Deletions []registry.Deletion
+	Deletions []deletionRow
 	Next      string
 	May       bool   // the viewer may decide
 	Me        string // the viewer's name
 }
 
+// deletionRow is a deletion with the title of its object.
+type deletionRow struct {
+	registry.Deletion
+
+	Title string
+}
+
+// deletionsShown is the number of deletions on a page. Each takes a read of its object.
+const deletionsShown = 25
+
 // deletions lists the deletions that wait for another person's approval.
 func (p pages) deletions(r *http.Request) (page.Page, error) {
-	list, err := p.API.Deletions(r.Context(), registry.DeletionQuery{After: r.URL.Query().Get("after"), Limit: 50})
+	list, err := p.API.Deletions(r.Context(), registry.DeletionQuery{After: r.URL.Query().Get("after"), Limit: deletionsShown})
 	if err != nil {
 		return page.Page{}, err
 	}
-	content := deletionsPage{Deletions: list.Rows, Next: page.Next(r, list.Next), May: p.May(r.Context(), "approve-deletion"), Me: p.Caller(r.Context()).Name}
+	content := deletionsPage{Next: page.Next(r, list.Next), May: p.May(r.Context(), "approve-deletion"), Me: p.Caller(r.Context()).Name}
+	for _, d := range list.Rows {
+		o, err := p.API.Object(r.Context(), d.ObjectID)
+		if err != nil && !errors.Is(err, registry.ErrNotFound) {
+			return page.Page{}, err
+		}
+		content.Deletions = append(content.Deletions, deletionRow{Deletion: d, Title: o.Title})
+	}
 	return page.Page{Name: "deletions", Title: p.Texts(r).T("Deletions"), Section: "deletions", Content: content}, nil
 }
 
@@ -77,6 +95,9 @@ func (p pages) askDecision(r *http.Request) (page.Page, error) {
 		return page.Page{}, err
 	}
 	d := registry.Decision(r.URL.Query().Get("decision"))
+	if may := p.decisions(r, o); d == "" && len(may) > 0 { // an address that was shortened
+		d = may[0]
+	}
 	if err := p.canDecide(r, o, d); err != nil {
 		return page.Page{}, err
 	}

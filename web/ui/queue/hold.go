@@ -42,6 +42,7 @@ type holdsPage struct {
 type holdRow struct {
 	registry.Hold
 
+	Title string // of the batch or item that it covers; "": it covers something else, or that is gone
 	Items string // query of what it keeps; "": not known
 	Kept  int
 	More  bool // more than were counted
@@ -106,6 +107,14 @@ func (p pages) filtered(r *http.Request, s *holdsPage) (found []registry.Hold, a
 // keeps counts the items that a hold keeps from starting.
 func (p pages) keeps(ctx context.Context, h registry.Hold) (holdRow, error) {
 	row := holdRow{Hold: h}
+	if h.Scope == registry.HoldBatch || h.Scope == registry.HoldItem {
+		it, err := p.API.Item(ctx, h.Key)
+		if err != nil && !errors.Is(err, registry.ErrNotFound) {
+			return row, err
+		} else if err == nil {
+			row.Title = it.Heading()
+		}
+	}
 	terms := []registry.Term{{Field: "status", Value: string(registry.Pending)}}
 	deposits := registry.Term{Field: "action", Value: string(registry.Batch) + "," + string(registry.Ingest)}
 	switch h.Scope {
@@ -245,8 +254,14 @@ func (p pages) askReleaseAll(r *http.Request) (page.Page, error) {
 		return page.Page{}, page.Refused("there is no such hold")
 	}
 	s.Found, s.All = len(found), all
-	for _, h := range found[:min(len(found), mostReleased)] {
-		s.Rows = append(s.Rows, holdRow{Hold: h})
+	for i, h := range found[:min(len(found), mostReleased)] {
+		row := holdRow{Hold: h}
+		if i < holdsShown { // of more, the form names only the holds
+			if row, err = p.keeps(r.Context(), h); err != nil {
+				return page.Page{}, err
+			}
+		}
+		s.Rows = append(s.Rows, row)
 	}
 	return page.Page{Name: "releaseholds", Title: p.Texts(r).T("Release holds"), Section: "holds", Content: s}, nil
 }

@@ -36,7 +36,7 @@ func TestHolds(t *testing.T) {
 		}
 	}
 	text = s.Get(t, "/holds/release-all?text=disks", http.StatusOK)
-	wants(t, text, []string{"Release 2 holds"}, "ask &lt;ann&gt;")
+	wants(t, text, []string{"Release 2 holds", ">1 item</a>"}, "ask &lt;ann&gt;")
 	both := url.Values{"scope": {"ingest", "stage"}, "key": {"", "expand"}}
 	for range 2 { // the second finds nothing to release
 		does(t, s, "/holds/release-all", "/holds", both)

@@ -87,6 +87,8 @@ type itemsPage struct {
 	Acts    []registry.Act
 	First   bool // there are no newer rows than these
 
+	MayDeposit bool
+
 	streamed bool // only the rows are needed
 }
 
@@ -148,6 +150,7 @@ func (p pages) items(r *http.Request) (page.Page, error) {
 	} else if len(s.Rows) > 0 {
 		follow = page.With(r, "rows", strings.Join(idsOf(s.Rows), ","))
 	}
+	s.MayDeposit = p.May(ctx, "submit-payload")
 	if p.May(ctx, "bulk") {
 		s.Acts = bulkActs
 	}

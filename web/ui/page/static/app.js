@@ -6,6 +6,8 @@
 	const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 	if (zone && !/(^|; )zone=/.test(document.cookie)) {
 		document.cookie = `zone=${zone}; path=/; max-age=31536000; samesite=lax` + (location.protocol === "https:" ? "; secure" : "");
+		// The first page of a browser has come in UTC.
+		if (!/^(Etc\/)?UTC$/.test(zone) && /(^|; )zone=/.test(document.cookie)) location.reload();
 	}
 	const zones = document.getElementById("zones");
 	document.getElementById("zone")?.addEventListener("focus", () => {
