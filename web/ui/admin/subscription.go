@@ -25,8 +25,11 @@ type subscriptionsPage struct {
 	Next   string
 }
 
-// deliveriesShown is how many deliveries a page lists.
-const deliveriesShown = 20
+// Bounds of the list of deliveries.
+const (
+	deliveriesShown = 20
+	actsShown       = 2 // of each; its page has all
+)
 
 // delivery is an item that delivers a message, with what the viewer may do.
 type delivery struct {
@@ -56,7 +59,9 @@ func (p pages) subscriptions(r *http.Request) (page.Page, error) {
 	}
 	content.Prev, content.Next = inDeliveries(page.Prev(r, list.Prev)), inDeliveries(page.Next(r, list.Next))
 	for _, it := range list.Rows {
-		content.Sent = append(content.Sent, delivery{it, p.ButtonsOf(ctx, it)})
+		buttons := p.ButtonsOf(ctx, it)
+		buttons.Acts = buttons.Acts[:min(len(buttons.Acts), actsShown)]
+		content.Sent = append(content.Sent, delivery{it, buttons})
 	}
 	return page.Page{Name: "subscriptions", Title: p.Texts(r).T("Subscriptions"), Section: "subscriptions", Content: content}, nil
 }
