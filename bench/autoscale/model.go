@@ -75,9 +75,10 @@ type model struct {
 	events agenda
 	random *rand.Rand
 	stages []*station
-	latest registry.QueueStatus // as last published
-	came   int                  // jobs
-	open   int                  // jobs that came and are not done
+	// published are called when CloudWatch gets figures.
+	published []func()
+	came      int // jobs
+	open      int // jobs that came and are not done
 	// deposits came and have no report yet.
 	deposits int
 	slower   [lanes]float64 // factor on the time that sources take, by lane
@@ -231,7 +232,8 @@ func (m *model) run() {
 		s.scale.start(m, s)
 		m.each(reconcile/2, reconcile, s.reconcile)
 	}
-	m.each(m.o.Policy.Publish.Seconds(), m.o.Policy.Publish.Seconds(), m.publish)
+	every := m.o.Policy.Publish.Seconds()
+	m.each(m.random.Float64()*every, every, m.publish) // the Registry began at any time of an alarm's period
 	m.each(noteEvery, noteEvery, m.note)
 	m.each(0, sampleEvery, m.sample)
 	m.o.Scenario.plan(m)
@@ -269,7 +271,12 @@ func (m *model) queueStatus() (q registry.QueueStatus) {
 	return q
 }
 
-func (m *model) publish() { m.latest = m.queueStatus() }
+// publish sends the figures to CloudWatch.
+func (m *model) publish() {
+	for _, take := range m.published {
+		take()
+	}
+}
 
 func (s *station) ready() int   { return len(s.queue[0]) + len(s.queue[1]) }
 func (s *station) running() int { return s.runs[0] + s.runs[1] }
@@ -289,6 +296,9 @@ func (m *model) arrive(lane int) {
 	m.deposits++
 	m.open += m.o.Rows
 	m.came += m.o.Rows
+	if d.first && m.o.Policy.AtOnce {
+		m.at(m.now+publishTime, m.publish)
+	}
 	m.stages[0].enter(&job{deposit: d})
 }
 

@@ -26,6 +26,8 @@ type Policy struct {
 	// Publish is the interval at which CloudWatch gets figures, and WakePeriod that of the alarm
 	// which starts a first worker.
 	Publish, WakePeriod time.Duration
+	// AtOnce: CloudWatch also gets figures when a deposit comes to idle stages.
+	AtOnce bool
 	// Busy: busy slots keep their workers. Together: the stages of a deposit get their first workers
 	// at the same time ([registry.QueueStatus.Needed]).
 	Busy, Together bool
@@ -41,7 +43,7 @@ type Policy struct {
 func Deployed() Policy {
 	return Policy{
 		Target: 300 * time.Second, OutCooldown: 120 * time.Second, InCooldown: 300 * time.Second, WakeCooldown: 120 * time.Second,
-		Publish: cloudwatch.Every, WakePeriod: 10 * time.Second, Busy: true, Together: true,
+		Publish: cloudwatch.Every, WakePeriod: 10 * time.Second, AtOnce: true, Busy: true, Together: true,
 		Poll: 15 * time.Second, IdleFor: 300 * time.Second, Settle: 300 * time.Second,
 	}
 }
@@ -51,7 +53,7 @@ func Deployed() Policy {
 func Former() Policy {
 	p := Deployed()
 	p.Target, p.OutCooldown = 120*time.Second, 60*time.Second
-	p.Publish, p.WakePeriod, p.Busy, p.Together = time.Minute, time.Minute, false, false
+	p.Publish, p.WakePeriod, p.AtOnce, p.Busy, p.Together = time.Minute, time.Minute, false, false, false
 	return p
 }
 
@@ -91,8 +93,9 @@ const (
 	hpaLeastStep = 4 // pods that it may add at once; more if it does not more than double them
 )
 
-// What Holdfast does, in seconds: cmd/node/protect.go, base, registry/work.
+// What Holdfast does, in seconds: cmd/node/protect.go, base, registry/work, periodic/cloudwatch.
 const (
+	publishTime = 1.0 // from the deposit to its figures at CloudWatch, see cloudwatch.Publisher
 	protectIdle = 15.0
 	mostProtect = 1800.0
 	protectGap  = 60.0

@@ -6,14 +6,12 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// figure is the state of a stage as it was last published.
+// figure is the state of a stage now.
 func (m *model) figure(s *station) (of registry.StageQueue, needed bool) {
-	if len(m.latest.Stages) == 0 {
-		return of, false
-	}
-	of = m.latest.Stages[s.i]
+	q := m.queueStatus()
+	of = q.Stages[s.i]
 	if m.o.Policy.Together {
-		return of, m.latest.Needed(s.stage)
+		return of, q.Needed(s.stage)
 	}
 	return of, of.Startable() > 0
 }
@@ -28,17 +26,26 @@ type tracking struct {
 	outUntil float64 // until when it is
 	inAfter  float64
 	wakeFrom float64
+	needed   bool // the largest figures of this period of the alarm
+	live     int
 }
 
 func (t *tracking) start(m *model, s *station) {
+	m.published = append(m.published, func() { t.told(m, s) })
 	phase := m.random.Float64() * 2 // alarms of different stages act one after the other
-	m.each(m.o.Policy.Publish.Seconds()+0.5, m.o.Policy.Publish.Seconds(), func() { t.take(m, s) })
 	m.each(trackPeriod+alarmDelay+phase, trackPeriod, func() { t.look(m, s) })
-	m.each(m.o.Policy.WakePeriod.Seconds()+alarmDelay+phase, m.o.Policy.WakePeriod.Seconds(), func() { t.wake(m, s) })
+	period := m.o.Policy.WakePeriod.Seconds()
+	m.each(period, period, func() {
+		wakes := t.needed && t.live < 1
+		t.needed, t.live = false, 0
+		if wakes {
+			m.at(m.now+alarmDelay+phase, func() { t.wake(m, s) })
+		}
+	})
 }
 
-// take keeps a published figure for the data point of its minute.
-func (t *tracking) take(m *model, s *station) {
+// told keeps published figures for the data points of their minute and of the alarm's period.
+func (t *tracking) told(m *model, s *station) {
 	of, needed := m.figure(s)
 	load := of.Backlog().Seconds()
 	if m.o.Policy.Busy {
@@ -48,6 +55,7 @@ func (t *tracking) take(m *model, s *station) {
 		load = max(load, leastLoad)
 	}
 	t.period, t.seen = max(t.period, load), true
+	t.needed, t.live = t.needed || needed, max(t.live, of.Workers)
 }
 
 // leastLoad keeps one worker.
@@ -96,10 +104,9 @@ func (t *tracking) look(m *model, s *station) {
 	}
 }
 
-// wake evaluates the alarm of a stage without workers.
+// wake is the act of the alarm of a stage without workers.
 func (t *tracking) wake(m *model, s *station) {
-	of, needed := m.figure(s)
-	if of.Workers < 1 && needed && m.now >= t.wakeFrom {
+	if m.now >= t.wakeFrom {
 		t.wakeFrom = m.now + m.o.Policy.WakeCooldown.Seconds()
 		s.want(s.desired + 1)
 	}

@@ -38,6 +38,9 @@ const (
 	resolution = 1
 )
 
+// atOnce is the least time between two looks for work in idle stages, and so between two requests.
+const atOnce = time.Second
+
 // sendTimeout bounds one request with its retries, so that figures are never older.
 const sendTimeout = 20 * time.Second
 
@@ -45,6 +48,8 @@ const sendTimeout = 20 * time.Second
 type Publisher struct {
 	Registry interface {
 		QueueStatus(ctx context.Context) (registry.QueueStatus, error)
+		FeedEnd(ctx context.Context) (int64, error)
+		AwaitFeed(ctx context.Context, after int64) error
 	}
 	Namespace string
 	Log       *slog.Logger
@@ -54,27 +59,91 @@ type Publisher struct {
 	rest   time.Time // counting a large queue begins again only then
 }
 
-// Run sends at once and then at each interval until ctx ends. It logs the first of consecutive failures
-// and the first success after them.
+// Run sends at once and then at each interval until ctx ends. While no deposit is on its way, it also
+// sends within a second or so when a stage gets work: what follows a deposit is sent in its turn. It logs
+// the first of consecutive failures and the first success after them.
 func (p *Publisher) Run(ctx context.Context) {
 	periodic.Job{
-		Do: p.send, Every: cmp.Or(p.Every, Every), Log: p.Log,
+		Do: p.round, Every: p.every(), Log: p.Log,
 		Fails: "sending the backlog to CloudWatch failed, so that nothing scales by it; will retry", Works: "the backlog is sent to CloudWatch again",
 	}.Run(ctx)
+}
+
+func (p *Publisher) every() time.Duration { return cmp.Or(p.Every, Every) }
+
+// round sends the figures. While the stages of deposits are idle, it goes on until the next round
+// begins, and sends them again when an idle stage gets work.
+func (p *Publisher) round(ctx context.Context) error {
+	until := time.Now().Add(p.every())
+	var sent *registry.QueueStatus
+	for {
+		end, err := p.Registry.FeedEnd(ctx) // before counting, so that no work is missed
+		if err != nil {
+			return err
+		}
+		q, err := p.count(ctx)
+		if err != nil {
+			return err
+		}
+		if sent == nil || woke(*sent, q) {
+			if err := p.send(ctx, q); err != nil {
+				return err
+			}
+			sent = &q
+		}
+		if q.Needed(registry.Expand) {
+			return nil
+		}
+		if err := p.await(ctx, end, until); err != nil {
+			return err
+		}
+		if !time.Now().Before(until) {
+			return nil
+		}
+	}
+}
+
+// await returns when an event came after a cursor, but not before atOnce, or at a time.
+func (p *Publisher) await(ctx context.Context, after int64, until time.Time) error {
+	waiting, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	select {
+	case <-time.After(atOnce):
+	case <-waiting.Done():
+	}
+	if err := p.Registry.AwaitFeed(waiting, after); err != nil && waiting.Err() == nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// woke reports whether a stage that was idle got work.
+func woke(before, now registry.QueueStatus) bool {
+	return slices.ContainsFunc(registry.Stages(), func(s registry.Stage) bool { return now.Needed(s) && !before.Needed(s) })
 }
 
 // mostShare bounds how much of the time counting takes: that of a queue of millions of items takes
 // seconds.
 const mostShare = 0.2
 
-// send sends the metrics of all stages in one request.
-func (p *Publisher) send(ctx context.Context) error {
+// count counts the queue, when it has rested from counting.
+func (p *Publisher) count(ctx context.Context) (registry.QueueStatus, error) {
 	select {
 	case <-time.After(time.Until(p.rest)):
 	case <-ctx.Done():
-		return ctx.Err()
+		return registry.QueueStatus{}, ctx.Err()
 	}
 	begun := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+	defer cancel()
+	q, err := p.Registry.QueueStatus(ctx)
+	p.rest = begun.Add(time.Duration(float64(time.Since(begun)) / mostShare))
+	return q, err
+}
+
+// send sends the metrics of all stages in one request.
+func (p *Publisher) send(ctx context.Context, q registry.QueueStatus) error {
+	counted := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
 	if p.client == nil {
@@ -84,13 +153,7 @@ func (p *Publisher) send(ctx context.Context) error {
 		}
 		p.client = cloudwatch.NewFromConfig(c)
 	}
-	q, err := p.Registry.QueueStatus(ctx)
-	if err != nil {
-		return err
-	}
-	counted := time.Now()
-	p.rest = begun.Add(time.Duration(float64(counted.Sub(begun)) / mostShare))
-	_, err = p.client.PutMetricData(ctx, &cloudwatch.PutMetricDataInput{Namespace: &p.Namespace, MetricData: figures(q, counted)})
+	_, err := p.client.PutMetricData(ctx, &cloudwatch.PutMetricDataInput{Namespace: &p.Namespace, MetricData: figures(q, counted)})
 	if err != nil {
 		return fmt.Errorf("namespace %s: %w", p.Namespace, err)
 	}

@@ -11,7 +11,9 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/smithy-go/encoding/cbor"
@@ -20,11 +22,24 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
+// still is a feed without events.
+type still struct{}
+
+func (still) FeedEnd(context.Context) (int64, error) { return 0, nil }
+
+func (still) AwaitFeed(ctx context.Context, _ int64) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
 // queue is a Registry with this queue.
-type queue registry.QueueStatus
+type queue struct {
+	still
+	status registry.QueueStatus
+}
 
 func (q queue) QueueStatus(context.Context) (registry.QueueStatus, error) {
-	return registry.QueueStatus(q), nil
+	return q.status, nil
 }
 
 // serve runs a CloudWatch on this machine, which the SDK finds by its environment.
@@ -108,12 +123,12 @@ func TestPublisher_AllStages(t *testing.T) {
 		w.Header().Set("Smithy-Protocol", "rpc-v2-cbor")
 		cancel()
 	})
-	q := queue{Stages: []registry.StageQueue{
+	q := queue{status: registry.QueueStatus{Stages: []registry.StageQueue{
 		{Stage: registry.Download, Ready: 340, AtLimit: 40, ServiceSeconds: 2, Capacity: 60, Workers: 2, Running: 45},
 		{Stage: registry.Process, Ready: 5, ServiceSeconds: 64, Running: 3}, // nobody works: as for one worker
 		{Stage: registry.Record},
 		{Stage: "run:link-check", Ready: 7},
-	}}
+	}}}
 	(&cloudwatch.Publisher{Registry: q, Namespace: "Archive", Log: slog.New(slog.DiscardHandler)}).Run(ctx)
 	want := []metric{
 		{"BacklogSeconds", "download", "Seconds", 10, 1},
@@ -158,6 +173,7 @@ func TestPublisher_Outage(t *testing.T) {
 
 // slow is a Registry that needs some time to count its queue. It notes when it is asked, and for how long.
 type slow struct {
+	still
 	begun *[]time.Time
 	took  *[]time.Duration
 }
@@ -172,7 +188,7 @@ func (s slow) QueueStatus(context.Context) (registry.QueueStatus, error) {
 // TestPublisher_LargeQueue: counting takes at most a fifth of the time.
 func TestPublisher_LargeQueue(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	q := slow{&[]time.Time{}, &[]time.Duration{}}
+	q := slow{begun: &[]time.Time{}, took: &[]time.Duration{}}
 	serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Smithy-Protocol", "rpc-v2-cbor")
 		if len(*q.begun) == 3 {
@@ -185,4 +201,97 @@ func TestPublisher_LargeQueue(t *testing.T) {
 			t.Errorf("count %d took %v, and the next began %v after it had", i, took, gap)
 		}
 	}
+}
+
+// changing is a Registry whose queue changes. Each change is an event.
+type changing struct {
+	mu     sync.Mutex
+	status registry.QueueStatus
+	end    int64
+	news   chan struct{}
+}
+
+func (c *changing) set(stages ...registry.StageQueue) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.status.Stages, c.end = stages, c.end+1
+	close(c.news)
+	c.news = make(chan struct{})
+}
+
+func (c *changing) QueueStatus(context.Context) (registry.QueueStatus, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.status, nil
+}
+
+func (c *changing) FeedEnd(context.Context) (int64, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.end, nil
+}
+
+func (c *changing) AwaitFeed(ctx context.Context, after int64) error {
+	c.mu.Lock()
+	end, news := c.end, c.news
+	c.mu.Unlock()
+	if end > after {
+		return nil
+	}
+	select {
+	case <-news:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// client is a CloudWatch that notes when a request came.
+type client struct {
+	begun time.Time
+	at    []time.Duration
+}
+
+func (c *client) Do(r *http.Request) (*http.Response, error) {
+	c.at = append(c.at, time.Since(c.begun))
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Smithy-Protocol": {"rpc-v2-cbor"}}, Body: http.NoBody, Request: r}, nil
+}
+
+// TestPublisher_AtOnce: figures are sent each ten seconds, and within a second when work comes to an idle
+// stage: once, whatever else happens; an event that brings no work sends nothing.
+func TestPublisher_AtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		q, c := &changing{news: make(chan struct{})}, &client{begun: time.Now()}
+		p := &cloudwatch.Publisher{Registry: q, Namespace: "Archive", Log: slog.New(slog.DiscardHandler)}
+		cloudwatch.SendBy(p, c)
+		done := make(chan struct{})
+		go func() { p.Run(ctx); close(done) }()
+		wait := func(until time.Duration) {
+			time.Sleep(until*time.Second - time.Since(c.begun))
+			synctest.Wait()
+		}
+		wait(3)
+		q.set() // an upload, perhaps
+		wait(7)
+		q.set(registry.StageQueue{Stage: registry.Fixity, Ready: 1})
+		wait(8)
+		q.set(registry.StageQueue{Stage: registry.Fixity, Running: 1}, registry.StageQueue{Stage: registry.Expand, Ready: 1})
+		for i := range int64(90) { // a burst, until 17.5 s
+			time.Sleep(100 * time.Millisecond)
+			q.set(registry.StageQueue{Stage: registry.Expand, Ready: i}, registry.StageQueue{Stage: registry.Download, Ready: 7})
+		}
+		wait(25)
+		q.set() // all is done; the next round tells it
+		wait(35)
+		cancel()
+		<-done
+		want := []time.Duration{0, 7, 8, 10, 20, 30}
+		for i := range want {
+			want[i] *= time.Second
+		}
+		if !slices.Equal(c.at, want) {
+			t.Errorf("figures were sent at %v, want %v", c.at, want)
+		}
+	})
 }
