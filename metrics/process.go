@@ -21,7 +21,7 @@ var (
 		from0("offered", "published", "refused")
 	Swept = counter("sweep_attempts_total", "Attempts that the sweep ended because their lease had run out.").from0()
 
-	Request = timer("http_request_duration_seconds", "Requests of the API, of workers and of pages, by the pattern of their route and the class of their status (`2xx`; `507`, refused for want of room, is one of its own). Requests that wait for events, such as streams, last as long as they wait. `none`: no route has the address.", brief, "route", "method", "status")
+	Request = timer("http_request_duration_seconds", "Requests of the API, of workers and of pages, by the pattern of their route and the class of their status (`2xx`; `507`, refused for want of room, and `503`, refused while a payload is checked or submissions are not accepted, are classes of their own). Requests that wait for events, such as streams, last as long as they wait. `none`: no route has the address.", brief, "route", "method", "status")
 
 	DatabaseErrors = counter("database_errors_total", "Statements and transactions that failed because the database did not answer: of `read`ers, of the `write`r.", "connection").
 			from0("read", "write")
@@ -67,16 +67,17 @@ func countRedis() {
 	}
 }
 
-// Requested tells that a request was answered with a status.
-func Requested(begun time.Time, route, method string, status int) {
+// Requested tells that a request was answered with a status. wait: it was refused until something else has
+// happened, which is no failure.
+func Requested(begun time.Time, route, method string, status int, wait bool) {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
 	default:
 		method = "other" // anybody may invent methods
 	}
 	class := strconv.Itoa(status/100) + "xx"
-	if status == http.StatusInsufficientStorage {
-		class = "507" // a full volume or quota is no failure of the API
+	if wait {
+		class = strconv.Itoa(status) // what waits is no failure of the API
 	}
 	Request.Since(begun, route, method, class)
 }

@@ -34,7 +34,7 @@ func (s *server) guarded(next http.Handler) http.Handler {
 		s.Note(r.Context(), nil)
 		begun, at := time.Now(), &route{"none"}
 		id := rand.Text()
-		ctx := context.WithValue(r.Context(), routeKey{}, at)
+		ctx, wait := endpoint.NoteWait(context.WithValue(r.Context(), routeKey{}, at))
 		r = r.WithContext(access.With(ctx, access.Caller{RequestID: id, Remote: r.RemoteAddr}))
 		h := w.Header()
 		h.Set(wire.RequestIDHeader, id)
@@ -43,7 +43,7 @@ func (s *server) guarded(next http.Handler) http.Handler {
 			h.Set("Cache-Control", "no-store")
 		}
 		watched := &watchedWriter{ResponseWriter: w}
-		defer func() { metrics.Requested(begun, at.pattern, r.Method, cmp.Or(watched.status, http.StatusOK)) }()
+		defer func() { metrics.Requested(begun, at.pattern, r.Method, cmp.Or(watched.status, http.StatusOK), *wait) }()
 		defer func() {
 			if cause := recover(); cause != nil {
 				s.panicked(watched, r, cause)

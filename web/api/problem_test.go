@@ -53,6 +53,9 @@ func TestProblem_Table(t *testing.T) {
 		{registry.ErrEmptyQuery, 422, wire.CodeInvalid},
 		{&registry.NoSpaceError{Volume: "v"}, 507, wire.CodeNoSpace},
 		{storage.ErrNoSpace, 507, wire.CodeNoSpace},
+		{wire.NewProblem(507, wire.CodeNoSpace, "staging is full"), 507, wire.CodeNoSpace},
+		{wire.NewProblem(503, wire.CodeJudging, "a check goes on"), 503, wire.CodeJudging},
+		{&registry.NotAccepting{Accepting: registry.Accepting{Reason: "storage moves"}}, 503, wire.CodeNotAccepting},
 		{context.DeadlineExceeded, 503, wire.CodeUnavailable},
 		{context.Canceled, 503, wire.CodeUnavailable},
 		{errors.New("password=hunter2"), 500, wire.CodeInternal},
@@ -71,10 +74,16 @@ func TestProblem_Table(t *testing.T) {
 		t.Error("the cause of an internal error is not in the log")
 	}
 	for line := range strings.Lines(b.log.String()) {
-		for about, level := range map[string]string{"hunter2": "ERROR", storage.ErrNoSpace.Error(): "ERROR", "; volume v is ": "DEBUG"} {
+		for about, level := range map[string]string{"hunter2": "ERROR", storage.ErrNoSpace.Error(): "ERROR", "; volume v is ": "DEBUG", "staging is full": "INFO", "a check goes on": "INFO", "storage moves": "INFO"} {
 			if strings.Contains(line, about) && !strings.Contains(line, `"level":"`+level+`"`) {
 				t.Errorf("not at level %s: %s", level, line)
 			}
+		}
+	}
+	_, measured := b.send(t, http.MethodGet, "/metrics", "", "Authorization", "Bearer "+tokenText(registry.RoleOperator))
+	for _, status := range []string{"507", "503", "5xx"} { // what waits is no failure, and a database that does not answer is one
+		if !strings.Contains(measured, `holdfast_http_request_duration_seconds_count{method="GET",route="/api/v1/items/{id}",status="`+status+`"} `) {
+			t.Errorf("no request is measured with status %s", status)
 		}
 	}
 	f.panics = true

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -195,17 +196,32 @@ func contractRefusal(err error) *wire.Problem {
 // worker that asks for an item or for room repeatedly.
 func level(err error, status int, known bool) slog.Level {
 	var (
-		claim *registry.NotClaimable
-		space *registry.NoSpaceError
-		quota *registry.QuotaError
+		claim   *registry.NotClaimable
+		space   *registry.NoSpaceError
+		quota   *registry.QuotaError
+		problem *wire.Problem
 	)
 	switch {
 	case errors.As(err, &claim), errors.As(err, &space):
 		return slog.LevelDebug
-	case errors.As(err, &quota), known && (status < http.StatusInternalServerError || status == http.StatusServiceUnavailable):
+	case errors.As(err, &problem) && waits(problem.Code), errors.As(err, &quota), known && (status < http.StatusInternalServerError || status == http.StatusServiceUnavailable):
 		return slog.LevelInfo
 	}
 	return slog.LevelError
+}
+
+// waits reports whether a refusal is a normal wait, until there is room again or a person or a check has
+// come further, and no failure of Holdfast.
+func waits(code wire.Code) bool {
+	return slices.Contains([]wire.Code{wire.CodeNoSpace, wire.CodeQuota, wire.CodeJudging, wire.CodeNotAccepting}, code)
+}
+
+type waitKey struct{}
+
+// NoteWait returns a context for a request. wait becomes true if the request is refused as a normal wait.
+func NoteWait(ctx context.Context) (with context.Context, wait *bool) {
+	wait = new(bool)
+	return context.WithValue(ctx, waitKey{}, wait), wait
 }
 
 // contentInvalid returns the problem of a faulty payload, with its faults.
@@ -254,6 +270,9 @@ func (s *Server) Problem(r *http.Request, err error) *wire.Problem {
 		log.Log(r.Context(), at, "request refused", "err", webserver.ErrorText(err))
 	} else {
 		log.ErrorContext(r.Context(), "request failed", "err", webserver.ErrorText(err))
+	}
+	if wait, _ := r.Context().Value(waitKey{}).(*bool); wait != nil {
+		*wait = waits(answer.Code)
 	}
 	if s.notable(r, &answer) {
 		s.refused(r, &answer)
