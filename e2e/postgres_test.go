@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"database/sql"
 	"strings"
 	"testing"
 	"time"
@@ -8,19 +9,12 @@ import (
 	"github.com/holdfast/holdfast/registry/sqlstore/postgrestest"
 )
 
-// onPostgreSQL starts Holdfast with its Registry on a PostgreSQL server of the test's own, migrated
-// by the command.
+// onPostgreSQL starts Holdfast with its Registry on a PostgreSQL server of the test's own, whose tables
+// it makes.
 func onPostgreSQL(t *testing.T, env ...string) (*holdfast, *postgrestest.Server) {
 	t.Helper()
 	server := postgrestest.Start(t)
 	env = append([]string{"HOLDFAST_DATABASE_URL=" + server.Schema(t)}, env...)
-	h := &holdfast{t: t, env: env}
-	if r := h.runIn("", "migrate"); r.code != 0 || !strings.Contains(r.stdout, "migrated from version 0") {
-		t.Fatalf("migrate ended with %d: %s%s", r.code, r.stdout, r.stderr)
-	}
-	if r := h.runIn("", "migrate"); r.code != 0 || !strings.Contains(r.stdout, "nothing to do") {
-		t.Errorf("a second migrate ended with %d: %s%s", r.code, r.stdout, r.stderr)
-	}
 	return up(t, env...), server
 }
 
@@ -52,13 +46,25 @@ func TestPostgreSQL_ServerKilled(t *testing.T) {
 	h.finishUncharged("an outage of the database")
 }
 
-// TestPostgreSQL_NotMigrated: a process refuses a database without its schema, and says what to
+// TestPostgreSQL_NotMigrated: up refuses a database that has tables and not its schema, and says what to
 // run.
 func TestPostgreSQL_NotMigrated(t *testing.T) {
-	server := postgrestest.Shared(t)
-	h := &holdfast{t: t, env: []string{"HOLDFAST_DATABASE_URL=" + server.Schema(t)}}
-	r := h.runIn("", "up", "--dir", t.TempDir(), "--listen", "127.0.0.1:0")
-	if r.code == 0 || !strings.Contains(r.stderr, "run: holdfast migrate") {
+	address := postgrestest.Shared(t).Schema(t)
+	db, err := sql.Open("pgx", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), "CREATE TABLE of_another_program (id INT)"); err != nil {
+		t.Fatal(err)
+	}
+	h := &holdfast{t: t, env: []string{"HOLDFAST_DATABASE_URL=" + address}}
+	if r := h.runIn("", "up", "--dir", t.TempDir(), "--listen", "127.0.0.1:0"); r.code == 0 || !strings.Contains(r.stderr, "run: holdfast migrate") {
 		t.Errorf("up ended with %d: %s", r.code, r.stderr)
+	}
+	for _, says := range []string{"migrated from version 0", "nothing to do"} {
+		if r := h.runIn("", "migrate"); r.code != 0 || !strings.Contains(r.stdout, says) {
+			t.Errorf("migrate ended with %d, want that it says %q: %s%s", r.code, says, r.stdout, r.stderr)
+		}
 	}
 }

@@ -154,7 +154,9 @@ func DatabaseIn(dir string) string { return "sqlite:" + filepath.Join(dir, backu
 // openUp opens everything in the folder.
 func (n *Node) openUp(ctx context.Context, o UpOptions, d *registryServer, c *workerPool) error {
 	database := cmp.Or(o.Database, DatabaseIn(o.Dir))
-	r, err := n.openDatabase(ctx, sqlstore.Options{URL: database, ReceiptKey: o.ReceiptKey, Mail: o.Mail.Sender != nil, FixityEvery: o.FixityEvery})
+	// Nobody else uses an empty database, so up makes its tables. An older schema may serve processes of
+	// the version before: `holdfast migrate` migrates it.
+	r, err := n.openDatabase(ctx, sqlstore.Options{URL: database, MakeSchema: true, ReceiptKey: o.ReceiptKey, Mail: o.Mail.Sender != nil, FixityEvery: o.FixityEvery})
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,8 @@ type Options struct {
 	URL string           // sqlite:PATH (created if missing) or postgres://...
 	Now func() time.Time // clock of all compared times (R15); nil: the database's (SQLite: this process's)
 	Log *slog.Logger     // nil: discard
+	// MakeSchema makes the schema in a PostgreSQL database that has no tables at all.
+	MakeSchema bool
 }
 
 // DB is an open database with one writer and a pool of readers. Its methods may be called
@@ -70,8 +72,8 @@ type TxState interface {
 }
 
 // Open opens a database. It migrates a SQLite file, which only this process may use; package cmd
-// ensures that. It does not migrate PostgreSQL: *[SchemaError] means that [Migrate] must run, or
-// that this program is too old (R27). Writes are possible after Start.
+// ensures that. It does not migrate a PostgreSQL database that has tables: *[SchemaError] means that
+// [Migrate] must run, or that this program is too old (R27). Writes are possible after Start.
 func Open(ctx context.Context, o Options) (*DB, error) {
 	dialect, err := dialectOf(o.URL)
 	if err != nil {
@@ -95,6 +97,10 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		_, _, err = migrate(ctx, dialect, d.db)
 	} else {
 		err = checkSchema(ctx, dialect, d.db)
+		if o.MakeSchema && isEmpty(ctx, d.db, err) {
+			d.Log.InfoContext(ctx, "the database is empty; making Holdfast's tables")
+			_, _, err = migrate(ctx, dialect, d.db)
+		}
 	}
 	if err != nil {
 		d.unwatch()

@@ -89,6 +89,18 @@ func checkSchema(ctx context.Context, d Dialect, db *sql.DB) error {
 	return nil
 }
 
+// isEmpty reports whether a PostgreSQL database of which checkSchema said err has no table, not even one
+// of another program.
+func isEmpty(ctx context.Context, db *sql.DB, err error) bool {
+	var wrong *SchemaError
+	if !errors.As(err, &wrong) || wrong.Have != 0 {
+		return false
+	}
+	var tables int
+	err = db.QueryRowContext(ctx, `SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = current_schema() AND table_name <> 'goose_db_version'`).Scan(&tables)
+	return err == nil && tables == 0
+}
+
 // stillServes checks whether a schema newer than this program still works with it. Migrations that
 // only add leave the setting unchanged; a migration that removes something raises it.
 func stillServes(ctx context.Context, db *sql.DB, have, known int64) error {

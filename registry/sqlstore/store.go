@@ -31,6 +31,8 @@ type Options struct {
 	URL string           // sqlite:PATH (created if missing) or postgres://...
 	Now func() time.Time // clock of all compared times (R15); nil: the database's (SQLite: this process's)
 	Log *slog.Logger     // nil: discard
+	// MakeSchema makes the schema in a PostgreSQL database that has no tables at all.
+	MakeSchema bool
 	// ReceiptKey signs the receipts of versions as they are recorded. Without it they get none.
 	ReceiptKey *receipt.Key
 	// Mail reports whether mails are delivered. Otherwise none are created.
@@ -60,10 +62,11 @@ type Store struct {
 }
 
 // Open opens the database and starts the writer; Close ends it. It creates or migrates a SQLite
-// file, which only this process may use; package cmd ensures that. It does not migrate PostgreSQL:
-// *[sqldb.SchemaError] means that [sqldb.Migrate] must run, or that this program is too old (R27).
+// file, which only this process may use; package cmd ensures that. It does not migrate a PostgreSQL
+// database that has tables: *[sqldb.SchemaError] means that [sqldb.Migrate] must run, or that this
+// program is too old (R27).
 func Open(ctx context.Context, o Options) (*Store, error) {
-	db, err := sqldb.Open(ctx, sqldb.Options{URL: o.URL, Now: o.Now, Log: o.Log})
+	db, err := sqldb.Open(ctx, sqldb.Options{URL: o.URL, Now: o.Now, Log: o.Log, MakeSchema: o.MakeSchema})
 	if err != nil {
 		return nil, fmt.Errorf("open registry: %w", err)
 	}
