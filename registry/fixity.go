@@ -51,6 +51,14 @@ type Holdings struct {
 	Rooms      []Room      `json:"rooms"`  // by volume
 }
 
+// Percent returns how much of all stored files some of them are, rounded down: 100 is all of them.
+func (h Holdings) Percent(files int64) int64 {
+	if h.Files <= 0 {
+		return 0
+	}
+	return files * 100 / h.Files
+}
+
 // CheckedDays are the times of [Holdings], the shortest first.
 func CheckedDays() []int { return []int{30, 90, 365} }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/holdfast/holdfast/cmd/holdfast/terminal"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/client"
+	"github.com/holdfast/holdfast/web/wire"
 )
 
 //go:embed help/*.txt
@@ -47,8 +48,14 @@ func statusCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			s := status{QueueStatus: q}
+			if kept, err := c.Holdings(cmd.Context()); err == nil {
+				s.Holdings = &kept
+			} else if of := exit.Of(err); of != exit.Refused && of != exit.NotFound { // tokens of some collections see the queue only
+				return err
+			}
 			if a.JSON {
-				return a.PrintJSON(q)
+				return a.PrintJSON(s)
 			}
 			workers, err := c.Workers(cmd.Context())
 			versions := versionsText(workers)
@@ -57,9 +64,16 @@ func statusCommand(a *cli.App) *cobra.Command {
 			} else if err != nil {
 				return err
 			}
-			return printQueue(a, q, versions)
+			return printQueue(a, s, versions)
 		},
 	})
+}
+
+// status is what `queue status` shows. In JSON it is the state of the queue, with what is kept.
+type status struct {
+	registry.QueueStatus
+
+	Holdings *wire.Holdings `json:"holdings,omitempty"` // as GET /queue/holdings answers; nil: the token may not see it
 }
 
 // versionsText says how many live workers have which version, and what to do about several.
@@ -82,7 +96,7 @@ func versionsText(workers []registry.WorkerInfo) string {
 }
 
 // printQueue prints a status. versions is left out if empty.
-func printQueue(a *cli.App, q registry.QueueStatus, versions string) error {
+func printQueue(a *cli.App, q status, versions string) error {
 	var f terminal.Facts
 	state := "running"
 	if p := q.Paused; p != nil {
@@ -104,6 +118,9 @@ func printQueue(a *cli.App, q registry.QueueStatus, versions string) error {
 	f.Add("holds", registry.CountText(int64(q.Holds)))
 	if versions != "" {
 		f.Add("workers", versions)
+	}
+	if h := q.Holdings; h != nil {
+		addCoverage(&f, h.Holdings)
 	}
 	if r := q.Restored; r != nil {
 		f.Add("RESTORED", "from a backup of "+r.BackupAt.UTC().Format(time.RFC3339)+"; record and storages may differ.")
@@ -151,6 +168,23 @@ func printQueue(a *cli.App, q registry.QueueStatus, versions string) error {
 		}
 	}
 	return nil
+}
+
+// addCoverage says what share of the stored files was checked within which time.
+func addCoverage(f *terminal.Facts, h registry.Holdings) {
+	if h.Files == 0 {
+		f.Add("fixity checks", "no file is stored yet")
+		return
+	}
+	f.Add("stored files", registry.CountText(h.Files))
+	name := "fixity checks"
+	for _, c := range h.Checked {
+		f.Add(name, fmt.Sprintf("%d %% of the files within %d days", h.Percent(c.Files), c.Days))
+		name = ""
+	}
+	if h.Late > 0 {
+		f.Add("", terminal.Plural(h.Late, "file is", "files are")+fmt.Sprintf(" late: not checked for %g days and a tenth", h.FixityDays))
+	}
 }
 
 // away explains what becomes of ready items without a worker.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast/holdfast/cmd/holdfast/cli"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/wire"
 )
 
 // TestQueueStatus_WorkersAway: the status shows ready items and sent messages, and explains the
@@ -14,11 +15,11 @@ import (
 func TestQueueStatus_WorkersAway(t *testing.T) {
 	out := &strings.Builder{}
 	a := &cli.App{Out: out, Err: io.Discard}
-	err := printQueue(a, registry.QueueStatus{Accepting: registry.Accepting{On: true}, Stages: []registry.StageQueue{
+	err := printQueue(a, status{QueueStatus: registry.QueueStatus{Accepting: registry.Accepting{On: true}, Stages: []registry.StageQueue{
 		{Stage: registry.Download, Ready: 5000, Rung: 2},
 		{Stage: registry.Process, Ready: 3, Rung: 2, Capacity: 4, Free: 1},
 		{Stage: registry.Run.Of("link-check"), Ready: 1},
-	}}, "")
+	}}}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,6 +37,35 @@ func TestQueueStatus_WorkersAway(t *testing.T) {
 	for line := range strings.Lines(out.String()) {
 		if len([]rune(strings.TrimSuffix(line, "\n"))) > 80 {
 			t.Errorf("wider than 80 columns: %s", line)
+		}
+	}
+}
+
+// TestQueueStatus_Coverage: the status tells what share of the stored files was checked when, and only
+// all of them are 100 %.
+func TestQueueStatus_Coverage(t *testing.T) {
+	checked := func(files ...int64) (all []registry.CheckedWithin) {
+		for i, n := range files {
+			all = append(all, registry.CheckedWithin{Days: registry.CheckedDays()[i], Files: n})
+		}
+		return all
+	}
+	for _, test := range []struct {
+		kept wire.Holdings
+		want string
+	}{
+		{wire.Holdings{Holdings: registry.Holdings{Files: 1200, Checked: checked(300, 1199, 1200), FixityDays: 90, Late: 1}}, `
+stored files:           1,200
+fixity checks:          25 % of the files within 30 days
+                        99 % of the files within 90 days
+                        100 % of the files within 365 days
+                        1 file is late: not checked for 90 days and a tenth
+`},
+		{wire.Holdings{Holdings: registry.Holdings{Checked: checked(0, 0, 0)}}, "\nfixity checks:          no file is stored yet\n"},
+	} {
+		out := &strings.Builder{}
+		if err := printQueue(&cli.App{Out: out, Err: io.Discard}, status{Holdings: &test.kept}, ""); err != nil || !strings.Contains(out.String(), test.want) {
+			t.Errorf("error %v, and the status does not say %q:\n%s", err, test.want, out)
 		}
 	}
 }

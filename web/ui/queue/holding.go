@@ -48,9 +48,6 @@ func holdingsOf(h wire.Holdings) *holdings {
 	return out
 }
 
-// Percent is how much of all files some are.
-func (h holdings) Percent(files int64) int64 { return percentOf(files, h.Files) }
-
 func percentOf(part, whole int64) int64 {
 	if whole <= 0 {
 		return 0
