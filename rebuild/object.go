@@ -11,8 +11,11 @@ package rebuild
 
 import (
 	"context"
+	"crypto/sha256"
+	"crypto/sha512"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"sync"
 
@@ -32,6 +35,7 @@ type Copy struct {
 	inventories map[int]string // of the versions that are right: ALGORITHM:HEX
 	unshown     int            // a version that is written, and that the object's inventory does not show; 0: none
 	left        string         // a file of a version after the last one that is written, which nobody finished; "": none
+	unsealed    string         // the inventory of that version, which is there without its sidecar: its digest; "": it is not
 }
 
 // Object is what storages hold of an object.
@@ -149,10 +153,17 @@ func find(ctx context.Context, root ocfl.Named, id string) (c Copy, there bool, 
 				c.left = other
 				return c, true, nil
 			}
-			c.unshown = version
 		}
 		inventory := folder + "/inventory.json"
 		algorithm, digest, err := root.Sidecar(ctx, id, inventory)
+		if version > head.Head && errors.Is(err, ocfl.ErrNotFound) {
+			c.left = head.Key + "/" + inventory
+			c.unsealed, err = c.digest(ctx, c.left, head.Algorithm)
+			return c, true, err
+		}
+		if version > head.Head {
+			c.unshown = version
+		}
 		if unreadable(err) || errors.Is(err, ocfl.ErrNotFound) {
 			c.fault("%s: its sidecar cannot be read: %v", inventory, err)
 			continue
@@ -169,6 +180,23 @@ func find(ctx context.Context, root ocfl.Named, id string) (c Copy, there bool, 
 		}
 		c.inventories[version], c.Head = algorithm+":"+digest, version
 	}
+}
+
+// digest returns the digest of a file.
+func (c *Copy) digest(ctx context.Context, key, algorithm string) (hex string, err error) {
+	in, err := c.root.Store().Open(ctx, key, 0, -1)
+	if err != nil {
+		return "", fmt.Errorf("read %q: %w", key, err)
+	}
+	defer in.Close()
+	h := sha256.New()
+	if algorithm == ocfl.SHA512 {
+		h = sha512.New()
+	}
+	if _, err := io.Copy(h, in); err != nil {
+		return "", fmt.Errorf("read %q: %w", key, err)
+	}
+	return fmt.Sprintf("%x", h.Sum(nil)), nil
 }
 
 // written reports whether the folder of a version has its inventory, with which a version is committed
@@ -197,6 +225,9 @@ func (o *Object) interrupted() {
 
 // leftText says what follows from files that nobody finished.
 func leftText(c *Copy) string {
+	if c.unsealed != "" { // nothing is written into storages, and a digest that is made up now would vouch for nothing
+		return fmt.Sprintf("%s is there without its sidecar, since its job was killed between the two, and is in the way of the next version: to take it over, write the digest %s of it into a sidecar as those of other versions are, and run this again; otherwise move the version's folder away (docs/operating.md, Foreign files)", c.left, c.unsealed)
+	}
 	return fmt.Sprintf("%s is of a version that was not finished, and is in the way of the next one: move the version's folder away (docs/operating.md, Foreign files)", c.left)
 }
 

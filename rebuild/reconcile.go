@@ -42,6 +42,7 @@ type Comparison struct {
 	Damaged    int64 `json:"damaged"`    // with faults in some storage, which the other storages mend
 	Disagree   int64 `json:"disagree"`   // which a person must judge
 	Unreadable int64 `json:"unreadable"` // objects and tombstones that nothing was learned of
+	Before     int64 `json:"-"`          // how many of Objects killed runs before this one had compared
 }
 
 // Agree reports whether the Registry has, or with Apply would have, all that the storages hold, and
@@ -132,6 +133,7 @@ func (c *comparing) begin(ctx context.Context) error {
 			if err := json.Unmarshal(before.Report, &c.report); err != nil {
 				return fmt.Errorf("decode the report so far: %w", err)
 			}
+			c.report.Before = c.report.Objects
 		}
 	}
 	return c.save(ctx)
@@ -166,6 +168,7 @@ func (c *comparing) add(f Finding, count func(*Comparison)) error {
 	if len(f.Disagrees) > 0 {
 		c.report.Disagree++
 	}
+	c.progress()
 	if c.Found == nil || !f.faulty() && len(f.Adopted) == 0 && len(f.Disagrees) == 0 {
 		return nil
 	}

@@ -24,8 +24,8 @@ type Options struct {
 	DryRun bool
 	// Now is the clock.
 	Now func() time.Time
-	// Progress is called now and then, from one goroutine at a time, with what was done so far; nil: nobody
-	// wants to know.
+	// Progress is called after each object, and now and then, from one goroutine at a time, with what was
+	// done so far; nil: nobody wants to know.
 	Progress func(Report)
 	// Fault is called for each object with faults, from one goroutine at a time.
 	Fault func(Object) error
@@ -40,6 +40,8 @@ type Report struct {
 	// Contradicted counts objects that a signed checkpoint contradicts, for each storage that has one:
 	// they are missing, or their chain of events was cut off or rewritten.
 	Contradicted int64 `json:"contradicted"`
+	// Before is how many of Objects runs before this one had entered, which were killed.
+	Before int64 `json:"-"`
 }
 
 // Run enters all objects of the storages into a Registry without objects: first the tombstones, then
@@ -101,6 +103,7 @@ func (r *run) begin(ctx context.Context) error {
 		if err := json.Unmarshal(before.Report, &r.report); err != nil {
 			return fmt.Errorf("decode the report so far: %w", err)
 		}
+		r.report.Before = r.report.Objects
 	}
 	return r.save(ctx)
 }
@@ -131,6 +134,7 @@ func (r *run) add(o *Object, count func(*Report)) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	count(&r.report)
+	r.progress()
 	if r.Fault == nil || !o.faulty() {
 		return nil
 	}

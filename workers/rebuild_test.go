@@ -88,8 +88,15 @@ func TestRebuild(t *testing.T) {
 		options := options
 		options.To = r.rebuilding(t)
 		options.Fault = func(o rebuild.Object) error { t.Errorf("faults: %+v", o); return nil }
+		var told []int64
+		options.Progress = func(r rebuild.Report) { told = append(told, r.Objects) }
 		report, err := rebuild.Run(t.Context(), options)
 		must(t, err)
+		for n := range int64(5) { // after each object, not only after each portion
+			if !slices.Contains(told, n) {
+				t.Errorf("%d objects were not told of: %d", n, told)
+			}
+		}
 		if report != (rebuild.Report{Objects: 4, Deleted: 1}) {
 			t.Errorf("report %+v", report)
 		}

@@ -2,7 +2,7 @@ package workers_test
 
 import (
 	"context"
-	"encoding/json"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -36,7 +36,11 @@ func (r *rig) copied(t *testing.T) string {
 // restoredOf opens a copy of a database that a copy was made of, as one that was restored.
 func (r *rig) restoredOf(t *testing.T, backup string) *sqlstore.Store {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "registry.db")
+	return r.restoredTo(t, backup, filepath.Join(t.TempDir(), "registry.db"))
+}
+
+func (r *rig) restoredTo(t *testing.T, backup, path string) *sqlstore.Store {
+	t.Helper()
 	must(t, sqldb.Copy(t.Context(), "sqlite:"+backup, path))
 	s, err := sqlstore.Open(t.Context(), sqlstore.Options{
 		URL: "sqlite:" + path, Now: func() time.Time { return time.Now().Add(time.Duration(r.later.Load())) },
@@ -121,9 +125,10 @@ func TestReconcile(t *testing.T) {
 	counts := rebuild.Comparison{Objects: 7, Adopted: 5, Versions: 5, Deleted: 1, Open: 1}
 	t.Run("without apply", func(t *testing.T) {
 		options, said := options, found{}
-		s := r.restoredOf(t, backup)
+		path := filepath.Join(t.TempDir(), "registry.db")
+		s := r.restoredTo(t, backup, path)
 		options.To, options.Found = s, said.add
-		before := dump(t, s)
+		before := r.everything(t, path)
 		for range 2 {
 			got, err := rebuild.Reconcile(t.Context(), options)
 			must(t, err)
@@ -131,8 +136,8 @@ func TestReconcile(t *testing.T) {
 				t.Errorf("comparison %+v, want %+v", got, counts)
 			}
 		}
-		if after := dump(t, s); after != before {
-			t.Errorf("it changed the Registry:\n%s", cmp.Diff(before, after))
+		if diff := cmp.Diff(before, r.everything(t, path)); diff != "" {
+			t.Errorf("it changed the Registry or a storage (-before +after):\n%s", diff)
 		}
 		if text := said.text(updated.ID); !strings.Contains(text, "version 2, which the Registry did not know: it had version 1") {
 			t.Errorf("said %q", text)
@@ -194,35 +199,47 @@ func TestReconcile(t *testing.T) {
 	})
 }
 
-// dump returns what a comparison could change.
-func dump(t *testing.T, s *sqlstore.Store) string {
+// everything returns all rows of a database, by table, and all files of the storages.
+func (r *rig) everything(t *testing.T, path string) map[string][]string {
 	t.Helper()
-	var out []any
-	for after := ""; ; {
-		ids, err := s.RecordedAfter(t.Context(), after, 500)
+	out := map[string][]string{}
+	db, err := sqldb.OpenReader("sqlite:" + path)
+	must(t, err)
+	defer func() { must(t, db.Close()) }()
+	column := func(query string) (all []string) {
+		rows, err := db.QueryContext(t.Context(), query)
 		must(t, err)
-		if len(ids) == 0 {
-			break
+		defer rows.Close()
+		for rows.Next() {
+			var text string
+			must(t, rows.Scan(&text))
+			all = append(all, text)
 		}
-		for _, id := range ids {
-			o, err := s.Recorded(t.Context(), id)
+		must(t, rows.Err())
+		return all
+	}
+	for _, table := range column(`SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name`) {
+		columns := column(fmt.Sprintf(`SELECT 'quote("' || name || '")' FROM pragma_table_info('%s')`, table))
+		out[table] = column(fmt.Sprintf(`SELECT %s FROM "%s"`, strings.Join(columns, ` || ' ' || `), table))
+		slices.Sort(out[table])
+	}
+	if len(out["object"]) == 0 || len(out["work_item"]) == 0 {
+		t.Fatal("the database has no objects or items")
+	}
+	for _, root := range r.deps.Objects {
+		for info, err := range root.Store().List(t.Context(), "") {
 			must(t, err)
-			out, after = append(out, o), id
+			out[root.Name] = append(out[root.Name], fmt.Sprint(info.Key, " ", info.Size, " ", info.Modified))
 		}
 	}
-	items, err := s.Items(t.Context(), registry.ItemQuery{Limit: 500})
-	must(t, err)
-	state, err := s.ReconcileState(t.Context())
-	must(t, err)
-	text, err := json.MarshalIndent([]any{out, items.Rows, state}, "", " ")
-	must(t, err)
-	return string(text)
+	return out
 }
 
 // TestReconcile_Disagreements: what contradicts the record is named, and stays as it is in both.
 func TestReconcile_Disagreements(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
+	unsealed := r.complete(r.fileTo(collection, "nought", "id 0"))
 	lost, older, alive, forked, left := r.complete(r.fileTo(collection, "one", "id 1")), r.complete(r.fileTo(collection, "two", "id 2")),
 		r.complete(r.fileTo(collection, "three", "id 3")), r.complete(r.fileTo(collection, "four", "id 4")), r.complete(r.fileTo(collection, "five", "id 5"))
 	update := func(local string) registry.Object {
@@ -280,6 +297,11 @@ func TestReconcile_Disagreements(t *testing.T) {
 	_, err = storage.Put(t.Context(), r.storage, leftKey+"/v2/content/system/x", []byte("x"))
 	must(t, err)
 
+	unsealedKey, err := r.objects.ObjectKey(unsealed.ID)
+	must(t, err)
+	_, err = storage.Put(t.Context(), r.storage, unsealedKey+"/v2/inventory.json", []byte("{}"))
+	must(t, err)
+
 	said := found{}
 	options := rebuild.ReconcileOptions{Roots: r.deps.Objects, To: s, Now: time.Now, Apply: true, Found: said.add}
 	for range 2 { // what was left is found again
@@ -291,7 +313,7 @@ func TestReconcile_Disagreements(t *testing.T) {
 		for id, want := range map[string]string{
 			lost.ID: "version 1 is recorded, and no storage has the object", older.ID: "version 2 is recorded, and no storage has its inventory right",
 			alive.ID: "no storage has its tombstone", forked.ID: "is another one in the storages", second.ID: fmt.Sprintf("belongs to %s, too", again.ID),
-			left.ID: "v2/content/system/x is of a version that was not finished",
+			left.ID: "v2/content/system/x is of a version that was not finished", unsealed.ID: fmt.Sprintf("is there without its sidecar, since its job was killed between the two, and is in the way of the next version: to take it over, write the digest %x", sha256.Sum256([]byte("{}"))),
 		} {
 			if !strings.Contains(said.text(id)+fmt.Sprint(said[id].Copies), want) {
 				t.Errorf("of %s it said %q, not %q: %+v", id, said.text(id), want, said[id].Copies)

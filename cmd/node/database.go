@@ -1,11 +1,13 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/holdfast/holdfast/registry/sqlstore"
 )
@@ -24,6 +26,37 @@ func (n *Node) openDatabase(ctx context.Context, o sqlstore.Options) (*sqlstore.
 // [ErrInUse] if another one has it. The returned function closes the store and releases the file.
 func OpenDatabase(ctx context.Context, address string, log *slog.Logger) (*sqlstore.Store, func() error, error) {
 	return openDatabase(ctx, sqlstore.Options{URL: address, Log: log})
+}
+
+// ErrServed says that a Registry's process is at work on a database.
+var ErrServed = errors.New("a process of this Registry is at work on its database: stop all of them first")
+
+// openAlone opens a database that no process of a Registry serves: ErrServed if one does. A SQLite file has
+// a lock. On PostgreSQL each process sweeps eight times a lease, so it waits until half a lease has passed
+// since the last sweep, and refuses if another one comes. A process that starts later finds the Registry
+// held, or its rebuild not done.
+func (n *Node) openAlone(ctx context.Context, address string, lease time.Duration) (*sqlstore.Store, error) {
+	s, err := n.openDatabase(ctx, sqlstore.Options{URL: address})
+	if err != nil || strings.HasPrefix(address, "sqlite:") {
+		return s, err
+	}
+	last, ago, err := s.LastSweep(ctx)
+	if err != nil || last.IsZero() || ago > lease/2 {
+		return s, err
+	}
+	tick := time.NewTicker(min(lease/16, time.Second))
+	defer tick.Stop()
+	for free := time.Now().Add(lease/2 - max(ago, 0)); time.Now().Before(free); {
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-tick.C:
+		}
+		if again, _, err := s.LastSweep(ctx); err != nil || !again.Equal(last) {
+			return nil, cmp.Or(err, ErrServed)
+		}
+	}
+	return s, nil
 }
 
 func openDatabase(ctx context.Context, o sqlstore.Options) (*sqlstore.Store, func() error, error) {

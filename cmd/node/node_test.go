@@ -17,10 +17,16 @@ import (
 
 	"github.com/holdfast/holdfast/cmd/node"
 	"github.com/holdfast/holdfast/noid"
+	"github.com/holdfast/holdfast/registry/sqlstore/postgrestest"
 	"github.com/holdfast/holdfast/web/webserver"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(tests{m}) }
+
+// tests are those of the package; after them no PostgreSQL is left.
+type tests struct{ *testing.M }
+
+func (t tests) Run() int { return postgrestest.Main(t.M) }
 
 func options(t *testing.T, dir string) node.UpOptions {
 	t.Helper()

@@ -13,7 +13,6 @@ import (
 	"github.com/holdfast/holdfast/rebuild"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/receipt"
-	"github.com/holdfast/holdfast/registry/sqlstore"
 )
 
 // Stored says which Registry belongs to which storages.
@@ -23,6 +22,7 @@ type Stored struct {
 	Storages []Storage // besides
 	Keys     []receipt.PublicKey
 	AtOnce   int
+	Lease    time.Duration // the longest of its workers' (HOLDFAST_LEASE)
 }
 
 // RebuildOptions says from what a Registry is made again, and where.
@@ -46,7 +46,7 @@ func Rebuild(ctx context.Context, c Common, o RebuildOptions) (report rebuild.Re
 		}
 		if o.DryRun {
 			options.To = nothing{}
-		} else if options.To, err = n.openDatabase(ctx, sqlstore.Options{URL: database}); err != nil {
+		} else if options.To, err = n.openAlone(ctx, database, o.Lease); err != nil {
 			return err
 		}
 		report, err = rebuild.Run(ctx, options)

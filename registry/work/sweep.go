@@ -92,6 +92,20 @@ var servesFunctions = func() string {
 	return strings.Join(stages, " OR ")
 }()
 
+// LastSweep returns when a process of this Registry last swept, and how long ago that is by the database's
+// clock; zero: none ever did.
+func (e *Engine) LastSweep(ctx context.Context) (at time.Time, ago time.Duration, err error) {
+	var micros int64
+	err = e.db.Read.QueryRowContext(ctx, `SELECT at FROM pulse WHERE name = 'sweep'`).Scan(&micros)
+	if errors.Is(err, sql.ErrNoRows) {
+		return at, 0, nil
+	} else if err != nil {
+		return at, 0, fmt.Errorf("look for the last sweep: %w", err)
+	}
+	at = sqldb.FromMicros(micros)
+	return at, e.db.Now().Sub(at), nil
+}
+
 // pulse records that the sweep ran, and reports whether it must take nothing away. After a gap of
 // more than half a lease, workers may have been unable to renew, too, so they get one more lease
 // (R14).

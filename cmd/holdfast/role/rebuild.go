@@ -122,8 +122,13 @@ func (f storedFlags) stored(ctx context.Context, a *cli.App, optional bool) (nod
 	if err != nil {
 		return node.Common{}, node.Stored{}, err
 	}
-	keys, err := f.keys()
-	return common(a, c), node.Stored{Database: c.DatabaseURL, Dir: f.dir, Storages: storages(c), Keys: keys, AtOnce: f.atOnce}, err
+	out := node.Stored{Database: c.DatabaseURL, Dir: f.dir, Storages: storages(c), AtOnce: f.atOnce}
+	for _, s := range registry.Stages() {
+		worker := c.Worker(s)
+		out.Lease = max(out.Lease, worker.Lease())
+	}
+	out.Keys, err = f.keys()
+	return common(a, c), out, err
 }
 
 // keys reads the trusted keys.
@@ -168,7 +173,7 @@ func faultsText(o rebuild.Object) string {
 // countText says what a rebuild did so far, and how fast.
 func countText(r rebuild.Report, spent time.Duration) string {
 	return fmt.Sprintf("%s, %d deleted, %d with faults, %d not readable, %d contradicted by checkpoints, %s", terminal.Plural(r.Objects, "object", "objects"),
-		r.Deleted, r.Damaged, r.Unreadable, r.Contradicted, paceText(r.Objects, spent))
+		r.Deleted, r.Damaged, r.Unreadable, r.Contradicted, paceText(r.Objects-r.Before, spent))
 }
 
 // paceText says how long it took to read objects, and how fast that is.
@@ -180,14 +185,15 @@ func paceText(objects int64, spent time.Duration) string {
 	return text
 }
 
-// everyNow returns a function that reports whether two seconds have passed since it last said so.
+// everyNow returns a function that reports whether it is time to show how far something is: after the
+// first second, and then every two seconds.
 func everyNow() func() bool {
-	shown := time.Now()
+	next := time.Now().Add(time.Second)
 	return func() bool {
-		if time.Since(shown) < 2*time.Second {
+		if time.Now().Before(next) {
 			return false
 		}
-		shown = time.Now()
+		next = time.Now().Add(2 * time.Second)
 		return true
 	}
 }

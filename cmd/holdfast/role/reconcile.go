@@ -125,5 +125,5 @@ func printFinding(a *cli.App, f rebuild.Finding) error {
 func comparisonText(c rebuild.Comparison, spent time.Duration) string {
 	return fmt.Sprintf("%s compared: %d adopted (%s), %d deleted, %d being written, %d with faults, %d not readable, %d disagree, %s",
 		terminal.Plural(c.Objects, "object", "objects"), c.Adopted, terminal.Plural(c.Versions, "version", "versions"), c.Deleted, c.Open, c.Damaged,
-		c.Unreadable, c.Disagree, paceText(c.Objects, spent))
+		c.Unreadable, c.Disagree, paceText(c.Objects-c.Before, spent))
 }
