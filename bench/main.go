@@ -79,6 +79,7 @@ func (b *bench) contests() []contest {
 		{"batch", gib, b.batch},
 		{"start", 0, b.starts},
 		{"files", 2 * gib, b.files},
+		{"backups", gib, b.backups},
 		{"peers", gib, b.besidePeers},
 		{"times", 9 * gib, b.times},
 	}
@@ -95,7 +96,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.SetOutput(stderr)
 	f.StringVar(&o.binary, "bin", "bin/holdfast", "the holdfast binary to measure")
 	f.StringVar(&o.folder, "dir", os.TempDir(), "an existing folder on the disk to measure; files created in it are removed")
-	f.StringVar(&o.only, "only", usual, "comma-separated contests to run; also files, peers and times")
+	f.StringVar(&o.only, "only", usual, "comma-separated contests to run; also files, backups, peers and times")
 	f.Float64Var(&o.scale, "scale", 1, "scale of the amounts of work, above 0; the targets are for 1")
 	f.IntVar(&o.rounds, "rounds", 3, "how often each is run; the median counts")
 	f.DurationVar(&o.limit, "limit", 20*time.Minute, "when to abort the whole run")

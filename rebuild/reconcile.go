@@ -188,7 +188,11 @@ func (c *comparing) tombstone(ctx context.Context, b *buried) error {
 		err = c.to.EnterDeletion(ctx, d)
 	} else {
 		f.adopt("%s", by)
-		_, err = c.to.EnterObject(ctx, b.object()) // a local id that another object has is not used again anyway
+		var taken []registry.TakenID
+		taken, err = c.to.EnterObject(ctx, b.object())
+		for _, id := range taken {
+			f.disagree("%s: two objects for one local id", takenText(id))
+		}
 	}
 	if err != nil {
 		return err

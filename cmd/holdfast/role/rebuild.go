@@ -30,7 +30,7 @@ type storedFlags struct {
 // add adds the flags to a command, with what it says of the folder and of the database.
 func (f *storedFlags) add(cmd *cobra.Command, dir, database string) {
 	cmd.Flags().StringVar(&f.dir, "dir", "", dir)
-	cmd.Flags().StringVar(&f.database, "database", "", database+", sqlite:PATH or postgres://... (default that of --dir, or HOLDFAST_DATABASE_URL)")
+	cmd.Flags().StringVar(&f.database, "database", "", database+", sqlite:PATH or postgres://... (default HOLDFAST_DATABASE_URL, or that of --dir)")
 	cmd.Flags().StringArrayVar(&f.storages, "storage", nil, "a storage, `NAME=ADDRESS`, by the name that it had; may be repeated (default HOLDFAST_STORAGE_URL)")
 	cmd.Flags().StringVar(&f.key, "key", "", "a PEM `FILE` with the trusted public keys of receipts (default any key is trusted)")
 	cmd.Flags().IntVar(&f.atOnce, "at-once", 8, "how many objects are read at once")
@@ -110,7 +110,7 @@ func (f storedFlags) stored(ctx context.Context, a *cli.App, optional bool) (nod
 			return node.Common{}, node.Stored{}, exit.Usagef("--storage: %w", err)
 		}
 	}
-	if f.database != "" || f.dir != "" {
+	if f.database != "" {
 		c.DatabaseURL = f.database
 	}
 	switch {
