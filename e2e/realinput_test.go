@@ -66,7 +66,9 @@ func (o object) String() string {
 func TestRealInputs(t *testing.T) {
 	t.Parallel()
 	in := newInputs(t)
-	h := up(t, "HOLDFAST_MAX_ATTEMPTS=1") // a fault of the system shows at once instead of after its retries
+	second := t.TempDir()
+	// A fault of the system shows at once instead of after its retries.
+	h := up(t, "HOLDFAST_MAX_ATTEMPTS=1", "HOLDFAST_EVIDENCE_WITHIN=0", "HOLDFAST_STORAGE_URL=second=file://"+second)
 	t.Run("rows", func(t *testing.T) {
 		seen := map[int]bool{}
 		for _, row := range in.rows() {
@@ -94,6 +96,7 @@ func TestRealInputs(t *testing.T) {
 			}
 		}
 	})
+	t.Run("the Registry is made again", func(t *testing.T) { sameAgain(t, h, second) })
 }
 
 // in is the same Holdfast, driven by another test.
