@@ -76,12 +76,10 @@ func (h *holdfast) looked(gone string) seen {
 		}
 		return kind + " " + id
 	}
-	get := func(name, path string) (answer struct {
-		Rows []struct {
-			ID   string `json:"object_id"`
-			Head int    `json:"version"`
-		} `json:"rows"`
-	}) {
+	type found struct {
+		Rows []registry.Object `json:"rows"`
+	}
+	get := func(name, path string) (answer found) {
 		h.t.Helper()
 		q, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, base+"/api/v1"+path, http.NoBody)
 		if err != nil {
@@ -120,8 +118,10 @@ func (h *holdfast) looked(gone string) seen {
 			delete(list, "rows")
 		}
 		out.put(name+" ", value)
-		if err := json.Unmarshal(text, &answer); err != nil && strings.Contains(path, "/objects?") {
-			h.t.Fatal(err)
+		if strings.HasPrefix(path, "/objects?") {
+			if err := json.Unmarshal(text, &answer); err != nil {
+				h.t.Fatal(err)
+			}
 		}
 		return answer
 	}
