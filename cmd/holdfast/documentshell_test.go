@@ -1,12 +1,19 @@
 package main
 
 import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io"
 	"io/fs"
+	"net"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
@@ -15,8 +22,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast/holdfast/internal/cfntest"
+	"github.com/holdfast/holdfast/internal/proctest"
 )
 
 // documents returns the documents whose blocks are checked, from this folder: all but the changelog, which
@@ -267,4 +276,64 @@ func codeOfPrograms(t *testing.T, code string) error {
 		return true
 	})
 	return err
+}
+
+// TestDocuments_Redis starts the redis-server of each command in the documents, with a certificate and a
+// port of the test: it answers over TLS only.
+func TestDocuments_Redis(t *testing.T) {
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		proctest.Absent(t, "redis-server (apt-get install redis-server)", err)
+	}
+	site := httptest.NewTLSServer(nil) // for its certificate
+	site.Close()
+	folder := t.TempDir()
+	key, err := x509.MarshalPKCS8PrivateKey(site.TLS.Certificates[0].PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, block := range map[string]*pem.Block{
+		"redis.pem": {Type: "CERTIFICATE", Bytes: site.Certificate().Raw}, "redis.key": {Type: "PRIVATE KEY", Bytes: key},
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(site.Certificate())
+	trusting := &tls.Config{RootCAs: roots}
+	found := 0
+	for _, b := range blocks(t) {
+		for _, m := range regexp.MustCompile(`(?m)^redis-server (.*--tls-port 6379.*)$`).FindAllStringSubmatch(b.text, -1) {
+			found++
+			var server *proctest.Server
+			err := proctest.OnFreePort(t, func(address string) (err error) {
+				_, port, _ := net.SplitHostPort(address)
+				cmd := exec.Command(program, append(words(strings.Replace(m[1], "6379", port, 1)), "--bind", "127.0.0.1", "--save", "")...)
+				cmd.Dir = folder
+				server, err = proctest.Start(cmd, func(context.Context) bool {
+					conn, err := tls.DialWithDialer(&net.Dialer{Timeout: time.Second}, "tcp", address, trusting)
+					if err != nil {
+						return false
+					}
+					defer conn.Close()
+					answer := make([]byte, len("+PONG"))
+					_, err = fmt.Fprint(conn, "PING\r\n")
+					if err == nil {
+						_, err = io.ReadFull(conn, answer)
+					}
+					return err == nil && string(answer) == "+PONG"
+				})
+				return err
+			})
+			if err != nil {
+				t.Errorf("%s: redis-server %s: %v", b, m[1], err)
+				continue
+			}
+			server.End(os.Kill)
+		}
+	}
+	if found == 0 {
+		t.Error("no document starts redis-server")
+	}
 }
