@@ -45,6 +45,8 @@ const FailuresShown = 20
 type Failures struct {
 	Groups []FailureGroup
 	More   bool // more groups exist
+
+	Requeue bool // the viewer may requeue one of them
 }
 
 // FailureGroup is a group of failures. Match is the query of its items; "" if there is none. Requeue
@@ -70,6 +72,7 @@ func (s *Site) FailuresOf(ctx context.Context, q registry.Query) (f Failures, er
 		}
 		_, helps := g.Requeue(q)
 		shown.Requeue = helps && s.May(ctx, "bulk")
+		f.Requeue = f.Requeue || shown.Requeue
 		f.Groups = append(f.Groups, shown)
 	}
 	return f, nil

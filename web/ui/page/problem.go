@@ -102,6 +102,9 @@ func (s *Site) Fail(w http.ResponseWriter, r *http.Request, err error) {
 		}
 	case status == http.StatusForbidden:
 		title, content.Do = t.T("Not allowed"), t.T("Ask an operator or an admin.")
+		if s.Caller(r.Context()).Role == registry.RoleOperator {
+			content.Do = t.T("Ask an admin.")
+		}
 	case status == http.StatusConflict:
 		title, content.Do = t.T("Not possible"), t.T("Go back and reload the page.")
 	case status < http.StatusInternalServerError:

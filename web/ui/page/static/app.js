@@ -108,7 +108,7 @@
 			if (next) { next.querySelector("a").focus(); next.scrollIntoView({ block: "nearest" }); }
 		}
 	});
-	// The palette lists the navigation and the page's own links; anything else is searched.
+	// The palette lists the navigation and the page's own links, and searches anything else.
 	const palette = () => {
 		let dialog = document.getElementById("palette");
 		if (!dialog) {
@@ -132,10 +132,7 @@
 			const fill = () => {
 				list.replaceChildren();
 				const wanted = input.value.toLowerCase();
-				for (const a of document.querySelectorAll("nav.side a, main h1 a, main .crumbs a, main section[aria-labelledby] > h2")) {
-					const name = a.textContent.trim();
-					const href = a.href || "#" + a.id;
-					if (!name.toLowerCase().includes(wanted) || list.children.length >= 12) continue;
+				const add = (name, href) => {
 					const row = document.createElement("li");
 					const link = document.createElement("a");
 					link.href = href;
@@ -147,6 +144,18 @@
 					});
 					row.append(link);
 					list.append(row);
+					return link;
+				};
+				for (const a of document.querySelectorAll("nav.side a, main h1 a, main .crumbs a, main section[aria-labelledby] > h2")) {
+					const name = a.textContent.trim();
+					const href = a.href || "#" + a.id;
+					if (!name.toLowerCase().includes(wanted) || list.children.length >= 12) continue;
+					add(name, href);
+				}
+				if (!wanted) return;
+				for (const [path, field] of [["/deposits", "q"], ["/items", "q"], ["/objects", "text"]]) {
+					const a = document.querySelector(`nav.side a[href="${path}"]`);
+					if (a) add(`${a.textContent.trim()}: ${input.value}`, `${path}?${field}=${encodeURIComponent(input.value)}`).dataset.search = "";
 				}
 			};
 			input.addEventListener("input", fill);
@@ -160,7 +169,7 @@
 				}
 			});
 			form.addEventListener("submit", (e) => {
-				const first = list.querySelector("a");
+				const first = list.querySelector("a:not([data-search])");
 				if (first && input.value) { e.preventDefault(); first.click(); }
 			});
 			fill();
