@@ -228,3 +228,36 @@ func TestObjectPages_Embargo(t *testing.T) {
 		}
 	}
 }
+
+// TestObjectPages_Damaged: the page of an object that has a damaged file calls nothing of it right, and
+// leads to the checks.
+func TestObjectPages_Damaged(t *testing.T) {
+	b := newBench(t, withPages)
+	b.preserve(t, objectARK, testFiles())
+	viewer := newBrowser(t, b, registry.RoleViewer)
+	says := func(want, not []string) {
+		t.Helper()
+		_, text := viewer.send(t, http.MethodGet, objectPath, nil)
+		for _, w := range want {
+			if !strings.Contains(text, w) {
+				t.Errorf("the page does not say %q: %s", w, text)
+			}
+		}
+		for _, n := range not {
+			if strings.Contains(text, n) {
+				t.Errorf("the page says %q: %s", n, text)
+			}
+		}
+	}
+	right, wrong := []string{"preserved</span>", "all there", "found right since"}, []string{"1 stored file is damaged", "/items?q=action%3afixity", "perhaps damaged"}
+	says(right, wrong)
+	must(t, b.store.AskForCheck(t.Context(), registry.CheckRequest{ObjectID: objectARK, Reason: "test", Actor: "test"}))
+	_, err := b.store.Recheck(t.Context(), registry.RecheckRequest{Outstanding: 100, Keep: time.Hour})
+	must(t, err)
+	c := b.claim(t, registry.Fixity)
+	must(t, b.store.RecordCheck(t.Context(), c.Lease, registry.CheckRecord{
+		Replicas: []registry.ReplicaCheck{{Storage: registry.DefaultStorage, Outcome: registry.CheckDamaged}},
+		Events:   []registry.Premis{{ID: c.Item.ID, ObjectID: objectARK, Version: 1, ItemID: c.Item.ID, Type: "fixity check", At: time.Now(), Agent: "Holdfast test"}},
+	}))
+	says(wrong, right)
+}
