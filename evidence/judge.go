@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strings"
 
@@ -18,12 +19,18 @@ import (
 // that no version is recorded meanwhile. It is for one goroutine.
 type Judge struct {
 	From Source
-	Head int   // the object's newest version
 	Last int64 // number of the last event that the Registry has
 	// Through is what every file is read through; nil: nothing.
 	Through func(io.Reader) io.Reader
 
 	receipts map[int]*expected
+}
+
+// Place is an object's evidence in one storage, as the Registry says that it is.
+type Place struct {
+	Object
+	Head int   // the newest version that the storage has, and of which it has all receipts
+	Kept int64 // the event up to which all must be there
 }
 
 // expected is a receipt as the Registry has it.
@@ -35,7 +42,7 @@ type expected struct {
 
 // Judgement is what is wrong with an object's evidence in one storage.
 type Judgement struct {
-	In      Object
+	In      Place
 	Damaged []File // it is not what anybody wrote, and the Registry has all that was in it
 	Missing []File // receipts, and events as segments
 	// Other are files that are whole but say something else than the Registry, or that might say more
@@ -48,34 +55,53 @@ type Judgement struct {
 // Right says whether nothing is wrong.
 func (j *Judgement) Right() bool { return len(j.Damaged)+len(j.Missing)+len(j.Other) == 0 }
 
-// mostNamed is how many files a text names.
+// mostNamed is how many files of a kind a text names.
 const mostNamed = 5
+
+// kind is one thing that may be wrong with files, as people are told.
+type kind struct {
+	what  string
+	files []File
+}
+
+func (j *Judgement) kinds() []kind {
+	return []kind{{"damaged", j.Damaged}, {"missing", j.Missing}, {"not what the record says", j.Other}}
+}
+
+// Wrong returns the files that are not right, and what is wrong with each.
+func (j *Judgement) Wrong() iter.Seq2[File, string] {
+	return func(yield func(File, string) bool) {
+		for _, k := range j.kinds() {
+			for _, f := range k.files {
+				if !yield(f, k.what) {
+					return
+				}
+			}
+		}
+	}
+}
 
 // String names what is wrong for people; "" if nothing is.
 func (j *Judgement) String() string {
 	var parts []string
-	add := func(files []File, what string) {
-		for i, f := range files {
+	for _, k := range j.kinds() {
+		for i, f := range k.files {
 			if i == mostNamed {
-				parts = append(parts, fmt.Sprintf("%d more %s", len(files)-i, what))
-				return
+				parts = append(parts, fmt.Sprintf("%d more %s", len(k.files)-i, k.what))
+				break
 			}
-			parts = append(parts, f.String()+" "+what)
+			parts = append(parts, f.String()+" "+k.what)
 		}
 	}
-	add(j.Damaged, "damaged")
-	add(j.Missing, "missing")
-	add(j.Other, "not what the record says")
 	return strings.Join(parts, ", ")
 }
 
 // mostLooks is how often a storage is looked at while its segments are being merged.
 const mostLooks = 5
 
-// Of judges the evidence in one storage. All events up to kept must be there. It reads every file. Its
-// error is that of the Registry, which is ErrChanged if the record does not agree with its own receipts,
-// of the storage, or of ctx.
-func (j *Judge) Of(ctx context.Context, in Object, kept int64) (*Judgement, error) {
+// Of judges the evidence in one storage. It reads every file. Its error is that of the Registry, which is
+// ErrChanged if the record does not agree with its own receipts, of the storage, or of ctx.
+func (j *Judge) Of(ctx context.Context, in Place) (*Judgement, error) {
 	for look := 1; ; look++ {
 		files, err := in.List(ctx)
 		if err != nil {
@@ -85,7 +111,7 @@ func (j *Judge) Of(ctx context.Context, in Object, kept int64) (*Judgement, erro
 		if err := j.ofReceipts(ctx, out, files); err != nil {
 			return nil, err
 		}
-		if err := j.ofSegments(ctx, out, files, kept); err != nil {
+		if err := j.ofSegments(ctx, out, files); err != nil {
 			return nil, err
 		}
 		now, err := in.List(ctx)
@@ -102,7 +128,7 @@ func (j *Judge) Of(ctx context.Context, in Object, kept int64) (*Judgement, erro
 }
 
 func (j *Judge) ofReceipts(ctx context.Context, out *Judgement, files Files) error {
-	for version := 1; version <= max(j.Head, slices.Max(append(files.Receipts, 0))); version++ {
+	for version := 1; version <= max(out.In.Head, slices.Max(append(files.Receipts, 0))); version++ {
 		f := File{Version: version}
 		want, err := j.receipt(ctx, out.In.ID, version)
 		if err != nil {
@@ -110,6 +136,8 @@ func (j *Judge) ofReceipts(ctx context.Context, out *Judgement, files Files) err
 		}
 		_, there := slices.BinarySearch(files.Receipts, version)
 		switch {
+		case !there && version > out.In.Head:
+			continue
 		case want == nil && there:
 			out.Other = append(out.Other, f)
 			continue
@@ -119,7 +147,7 @@ func (j *Judge) ofReceipts(ctx context.Context, out *Judgement, files Files) err
 			out.Early = append(out.Early, f)
 			continue
 		}
-		condition, err := j.ofReceipt(ctx, out.In, f, want)
+		condition, err := j.ofReceipt(ctx, out.In.Object, f, want)
 		if err != nil {
 			return err
 		}
@@ -210,11 +238,13 @@ func (j *Judge) ofReceipt(ctx context.Context, in Object, f File, want *expected
 	return Damaged, nil
 }
 
-// ofSegments judges the segments, and finds the events up to kept that neither they nor receipts have.
-func (j *Judge) ofSegments(ctx context.Context, out *Judgement, files Files, kept int64) error {
+// ofSegments judges the segments, and finds the events that must be there and that neither they nor receipts
+// have.
+func (j *Judge) ofSegments(ctx context.Context, out *Judgement, files Files) error {
+	kept := out.In.Kept
 	var have []File // segments, right or not, and what receipts have or will have
-	for _, want := range j.receipts {
-		if want != nil {
+	for version, want := range j.receipts {
+		if _, there := slices.BinarySearch(files.Receipts, version); want != nil && (there || version <= out.In.Head) {
 			have = append(have, File{First: want.FirstEvent, Last: want.LastEvent})
 		}
 	}
@@ -247,17 +277,17 @@ func (j *Judge) ofSegments(ctx context.Context, out *Judgement, files Files, kep
 
 // Mend removes what is damaged, writes it and what is missing anew from the Registry, and judges the
 // storage again. A repeat goes on where it was killed. It leaves what a person must look at.
-func (j *Judge) Mend(ctx context.Context, wrong *Judgement, sign Signer, kept int64) error {
+func (j *Judge) Mend(ctx context.Context, wrong *Judgement, sign Signer) error {
 	in := wrong.In
 	for _, f := range wrong.Damaged {
 		if err := in.Store.Delete(ctx, in.Key(f)); err != nil && !errors.Is(err, storage.ErrNotFound) {
 			return fmt.Errorf("remove damaged %s of %s: %w", f, in.ID, err)
 		}
 	}
-	if err := KeepReceipts(ctx, j.From, j.Head, in); err != nil {
+	if err := KeepReceipts(ctx, j.From, in.Head, in.Object); err != nil {
 		return err
 	}
-	now, err := j.Of(ctx, in, kept) // which events are missing without what was damaged
+	now, err := j.Of(ctx, in) // which events are missing without what was damaged
 	if err != nil {
 		return err
 	}
@@ -265,11 +295,11 @@ func (j *Judge) Mend(ctx context.Context, wrong *Judgement, sign Signer, kept in
 		if f.Version > 0 {
 			continue // the last look tells of it
 		}
-		if err := KeepEvents(ctx, j.From, sign, f.First, f.Last, in); err != nil {
+		if err := KeepEvents(ctx, j.From, sign, f.First, f.Last, in.Object); err != nil {
 			return err
 		}
 	}
-	if now, err = j.Of(ctx, in, kept); err == nil && len(now.Damaged)+len(now.Missing) > 0 {
+	if now, err = j.Of(ctx, in); err == nil && len(now.Damaged)+len(now.Missing) > 0 {
 		err = fmt.Errorf("the evidence of %s was written anew, and is still wrong: %s", in.ID, now)
 	}
 	return err

@@ -89,6 +89,7 @@ type WaitingEvidence struct {
 // EvidencePlace says how far an object's chain lies in one storage, in receipts and other files.
 type EvidencePlace struct {
 	Storage  string `json:"storage"`
+	Version  int    `json:"version"`  // the newest that it has
 	Seq      int64  `json:"seq"`      // number of the last event; 0: none
 	Segments int    `json:"segments"` // files of events beside the receipts
 	Begun    bool   `json:"begun"`    // see BeginEvidence

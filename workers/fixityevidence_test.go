@@ -173,3 +173,39 @@ func TestFixity_EvidenceDiesAnywhere(t *testing.T) {
 		}
 	}
 }
+
+// TestFixity_EvidenceOfOlderVersions: a storage that has no newer versions of an object keeps its evidence right,
+// too.
+func TestFixity_EvidenceOfOlderVersions(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	p.profile("pair", profileOf(first))
+	p.addVersions(1)
+	p.check(aContent)
+	must(t, p.keeper(0).Make(t.Context()))
+	names, _ := p.evidenceIn(second)
+	if len(names) < 2 || names[0] != "v1.receipt.jsonl" || strings.Contains(strings.Join(names, " "), "v2.receipt") {
+		t.Fatalf("evidence %q", names)
+	}
+	const inventory = "v2/inventory.json"
+	whole := p.contents(second)
+	for kind, harm := range damage {
+		for _, name := range names {
+			path := ocfl.EvidenceFolder + "/" + name
+			before := len(p.premises(inventory))
+			must(t, harm(p.file(second, path)))
+			if it := p.check(inventory); it.Status != registry.Completed {
+				t.Fatalf("%s, %s: %s %s", name, kind, it.Status, it.Note)
+			}
+			got := p.premises(inventory)[before:]
+			if len(got) != 2 || !strings.HasPrefix(got[0], "fixity check failure: ") || !strings.Contains(got[0], "damaged in storage "+second+" (its evidence: ") ||
+				!strings.HasPrefix(got[1], "replication success: ") || !strings.Contains(got[1], "repaired in storage "+second) {
+				t.Errorf("%s, %s: events %q", name, kind, got)
+			}
+			if now := p.contents(second)[path]; now != whole[path] {
+				t.Errorf("%s, %s: it is not as before: %s", name, kind, now)
+			}
+		}
+	}
+	p.damagedFiles(0)
+}

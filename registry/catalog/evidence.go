@@ -71,14 +71,14 @@ func (s *Catalog) WaitingEvidence(ctx context.Context, q registry.WaitingQuery) 
 
 // selectPlaces lists how far the chain of an object lies in each storage that has it. A storage has the
 // receipts of all versions up to its newest.
-const selectPlaces = `SELECT p.storage, COALESCE(e.seq, -1), COALESCE(e.segments, 0),
+const selectPlaces = `SELECT p.storage, p.version, COALESCE(e.seq, -1), COALESCE(e.segments, 0),
 	COALESCE((SELECT c.last_event FROM receipt c WHERE c.object_id = $1 AND c.version <= p.version ORDER BY c.version DESC LIMIT 1), 0)
 	FROM (SELECT storage, MAX(version) AS version FROM replica WHERE object_id = $1 GROUP BY storage) p
 	LEFT JOIN evidence e ON e.object_id = $1 AND e.storage = p.storage ORDER BY p.storage`
 
 func scanPlace(row sqldb.Scanner) (p registry.EvidencePlace, err error) {
 	var inReceipts int64
-	err = row.Scan(&p.Storage, &p.Seq, &p.Segments, &inReceipts)
+	err = row.Scan(&p.Storage, &p.Version, &p.Seq, &p.Segments, &inReceipts)
 	p.Begun = p.Seq >= 0
 	p.Seq = max(p.Seq, inReceipts)
 	return p, err

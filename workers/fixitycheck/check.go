@@ -120,6 +120,7 @@ type check struct {
 	beside    []string                // storages that have such files only below the object's logs or extensions
 	judge     *evidence.Judge
 	evidence  []wrongEvidence
+	elsewhere []registry.ReplicaCheck // storages without the file's version, of whose evidence there was something to mend
 	mended    bool
 }
 
@@ -260,7 +261,12 @@ func (c *check) findForeign(ctx context.Context) error {
 		c.want.ID, strings.Join(files, ", ")))
 }
 
-// outcomes returns the results. A storage also counts as damaged if derived files are wrong or
+// place returns the place of a storage among the file's; -1: it does not have the file's version.
+func (c *check) place(storage string) int {
+	return slices.IndexFunc(c.found, func(f registry.ReplicaCheck) bool { return f.Storage == storage })
+}
+
+// outcomes returns the results. A storage also counts as damaged if derived files or evidence are wrong, or
 // there are files of no version.
 func (c *check) outcomes() []registry.ReplicaCheck {
 	out := slices.Clone(c.found)
@@ -269,7 +275,12 @@ func (c *check) outcomes() []registry.ReplicaCheck {
 			out[i].Outcome = registry.CheckDamaged
 		}
 	}
-	return out
+	for _, e := range c.evidence {
+		if c.place(e.storage) < 0 && !e.Right() {
+			out = append(out, registry.ReplicaCheck{Storage: e.storage, Outcome: registry.CheckDamaged})
+		}
+	}
+	return append(out, c.elsewhere...)
 }
 
 func (c *check) allRight() bool { return registry.CheckRecord{Replicas: c.found}.Right() }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/holdfast/holdfast/base"
@@ -17,24 +16,21 @@ import (
 type wrongEvidence struct {
 	*evidence.Judgement
 	storage string
-	kept    int64 // the last event that must be there
 }
 
-// checkEvidence judges the evidence beside the object's bytes. It goes with the inventory of the newest
-// version, under the object's lock, so no version is recorded meanwhile.
+// checkEvidence judges the evidence beside the object's bytes, in all storages that have any of its versions.
+// It goes with the inventory of the newest version, under the object's lock, so no version is recorded
+// meanwhile.
 func (c *check) checkEvidence(ctx context.Context) error {
 	last, places, err := c.Registry.EvidencePlaces(ctx, c.want.ID)
 	if err != nil {
 		return err
 	}
 	progress := c.item.Progress("bytes of evidence read", "bytes") // a receipt of many files takes long
-	c.judge = &evidence.Judge{From: c.Registry, Head: c.file.Head, Last: last, Through: func(r io.Reader) io.Reader {
+	c.judge = &evidence.Judge{From: c.Registry, Last: last, Through: func(r io.Reader) io.Reader {
 		return &limitedReader{ctx, r, c.Limiter, progress.Add}
 	}}
 	for _, p := range places {
-		if !slices.Contains(c.file.Storages, p.Storage) {
-			continue // it lacks this version
-		}
 		root, err := c.root(p.Storage)
 		if err != nil {
 			return err
@@ -43,14 +39,14 @@ func (c *check) checkEvidence(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		found, err := c.judge.Of(ctx, in, p.Seq)
+		found, err := c.judge.Of(ctx, evidence.Place{Object: in, Head: p.Version, Kept: p.Seq})
 		if errors.Is(err, evidence.ErrChanged) {
 			return base.Fatal(fmt.Errorf("the record does not agree with its own receipts, so nothing is mended by it: run holdfast object audit %s: %w", c.want.ID, err))
 		} else if err != nil {
 			return fmt.Errorf("read the evidence in storage %s: %w", p.Storage, err)
 		}
 		if !found.Right() || len(found.Early) > 0 {
-			c.evidence = append(c.evidence, wrongEvidence{found, p.Storage, p.Seq})
+			c.evidence = append(c.evidence, wrongEvidence{found, p.Storage})
 		}
 	}
 	return nil
@@ -84,15 +80,15 @@ func (c *check) mendEvidence(ctx context.Context) error {
 		if err := c.item.Writable(ctx); err != nil {
 			return err
 		}
-		if err := c.judge.Mend(ctx, e.Judgement, c.Registry.SignEvents, e.kept); err != nil {
+		if err := c.judge.Mend(ctx, e.Judgement, c.Registry.SignEvents); err != nil {
 			return fmt.Errorf("write evidence anew in storage %s: %w", e.storage, err)
 		}
 		if len(e.Damaged)+len(e.Missing) > 0 {
 			c.mended = true
-			for i, f := range c.found {
-				if f.Storage == e.storage {
-					c.found[i].Outcome = registry.CheckRepaired
-				}
+			if i := c.place(e.storage); i >= 0 {
+				c.found[i].Outcome = registry.CheckRepaired
+			} else {
+				c.elsewhere = append(c.elsewhere, registry.ReplicaCheck{Storage: e.storage, Outcome: registry.CheckRepaired})
 			}
 		}
 		e.Damaged, e.Missing, e.Early = nil, nil, nil

@@ -137,18 +137,18 @@ func waitingInOrder(f *fixture) {
 
 func placesTold(f *fixture) {
 	ark := f.Object()
-	if got, want := f.places(ark), "1 [{storage 1 0 false}]"; got != want {
+	if got, want := f.places(ark), "1 [{storage 1 1 0 false}]"; got != want {
 		f.Errorf("at first %s, want %s", got, want)
 	}
 	f.checked(ark, "failure", "success")
 	f.Is(f.Store.BeginEvidence(f.Context(), "ark:/99999/none", []string{registrytest.Storage}), registry.ErrNotFound)
 	f.Must(f.Store.BeginEvidence(f.Context(), ark, []string{registrytest.Storage}))
-	if got, want := f.places(ark), "3 [{storage 1 0 true}]"; got != want {
+	if got, want := f.places(ark), "3 [{storage 1 1 0 true}]"; got != want {
 		f.Errorf("begun %s, want %s", got, want)
 	}
 	f.kept(ark, 2, 1)
 	f.waits(ark)
-	if got, want := f.places(ark), "3 [{storage 2 1 true}]"; got != want {
+	if got, want := f.places(ark), "3 [{storage 1 2 1 true}]"; got != want {
 		f.Errorf("one is kept: %s, want %s", got, want)
 	}
 	f.Must(f.Store.KeptEvidence(f.Context(), registry.KeptEvidence{ObjectID: ark, Among: []string{"another"}}))
@@ -157,7 +157,7 @@ func placesTold(f *fixture) {
 	f.kept(ark, 4, 2)
 	f.kept(ark, 3, 2) // a late call
 	f.waits()
-	if got, want := f.places(ark), "4 [{storage 4 2 true}]"; got != want {
+	if got, want := f.places(ark), "4 [{storage 1 4 2 true}]"; got != want {
 		f.Errorf("all are kept: %s, want %s", got, want)
 	}
 }
@@ -171,7 +171,7 @@ func receiptHas(f *fixture) {
 	f.checked(ark, "failure")
 	f.Named(c[1].Lease, "x")
 	f.Preserve(c[1].Lease, ark, 2, registrytest.File("b"), registrytest.File(registrytest.FilePath))
-	if got, want := f.places(ark), "3 [{storage 3 0 false}]"; got != want {
+	if got, want := f.places(ark), "3 [{storage 2 3 0 false}]"; got != want {
 		f.Errorf("places %s, want %s", got, want)
 	}
 	f.waits(ark)
