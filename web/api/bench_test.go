@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast/holdfast/evidence"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/sqlstore"
@@ -288,6 +289,7 @@ func (b *bench) preserve(t testing.TB, ark string, files map[string]string) (bat
 		ObjectID: ark, Version: 1, Owner: in.Profile.Owner, Collection: in.Mnemonic, Title: "A title" + b.mark, Files: int64(len(rows)), SizeBytes: size, CreatedAt: time.Now(),
 		Inventory: algorithm + ":" + digest, Replicas: b.replicas(), Events: []registry.Premis{{ID: "e1" + b.mark, ObjectID: ark, Version: 1, ItemID: c.Item.ID, Type: "ingestion", At: time.Now(), Agent: "Holdfast test"}},
 	}))
+	b.keepReceipt(t, ark, b.objects)
 	b.settle(t, registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeDone})
 	b.settle(t, registry.Settlement{Lease: b.claim(t, registry.Notify).Lease, Outcome: registry.OutcomeDone})
 	c = b.claim(t, registry.Report)
@@ -295,6 +297,14 @@ func (b *bench) preserve(t testing.TB, ark string, files map[string]string) (bat
 	must(t, err)
 	b.settle(t, registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeDone})
 	return batchID, jobID
+}
+
+// keepReceipt writes the receipt of an object's version 1 beside its bytes.
+func (b *bench) keepReceipt(t testing.TB, ark string, root *ocfl.Root) {
+	t.Helper()
+	in, err := evidence.In(root, ark)
+	must(t, err)
+	must(t, evidence.KeepReceipts(t.Context(), b.store, 1, in))
 }
 
 // commit writes version 1 of an object and returns its inventory rows.

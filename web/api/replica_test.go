@@ -26,6 +26,7 @@ func TestReplicas(t *testing.T) {
 	ctx := t.Context()
 	b.preserve(t, objectARK, map[string]string{"producer/a": "alpha"})
 	must(t, second.Replicate(ctx, b.objects, objectARK, 1, nil))
+	b.keepReceipt(t, objectARK, second)
 	address := "/api/v1/objects/" + url.PathEscape(objectARK) + "/content?path=producer/a"
 	from := func(query string, want string) {
 		t.Helper()

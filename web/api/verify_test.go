@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast/holdfast/evidence"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/storage"
@@ -68,6 +69,7 @@ func forge(t *testing.T, b *bench, files map[string]string, message string) {
 	must(t, err)
 	must(t, b.objects.Store().DeletePrefix(t.Context(), folder))
 	b.write(t, objectARK, files, message, was.Versions[0].Created)
+	b.keepReceipt(t, objectARK, b.objects)
 }
 
 // TestVerify_VersionNobodyRecorded checks that a version that is neither recorded nor announced is
@@ -107,5 +109,72 @@ func TestVerify_RecordUnreachable(t *testing.T) {
 	must(t, err)
 	if got := findings(report); got != "R007" || !report.Valid || report.Against != wire.AgainstInventory || report.Replicas[0].Against != wire.AgainstInventory {
 		t.Errorf("valid=%t against %s (%s): %q, want R007 and a verdict by the inventory", report.Valid, report.Against, report.Replicas[0].Against, got)
+	}
+}
+
+// atRecord is a Registry whose jobs may be at the step that writes receipts into the storages.
+type atRecord struct {
+	scope.Registry
+	is bool
+}
+
+func (r *atRecord) Item(ctx context.Context, id string) (registry.WorkItem, error) {
+	it, err := r.Registry.Item(ctx, id)
+	if r.is {
+		it.Stage = registry.Record
+	}
+	return it, err
+}
+
+// TestVerify_Evidence checks that evidence beside the bytes is compared with the record, and that a receipt
+// that is about to be written is not missed.
+func TestVerify_Evidence(t *testing.T) {
+	r := &atRecord{}
+	b := newBench(t, func(_ *bench, o *api.Options) {
+		r.Registry = o.Registry
+		o.Registry = r
+	})
+	ctx := t.Context()
+	b.preserve(t, objectARK, testFiles())
+	b.mark = "2"
+	b.preserve(t, otherARK, testFiles())
+	in, err := evidence.In(b.objects, objectARK)
+	must(t, err)
+	other, err := evidence.In(b.objects, otherARK)
+	must(t, err)
+	receipt := evidence.File{Version: 1}
+	whole, err := storage.ReadAll(ctx, in.Store, in.Key(receipt), 1<<20)
+	must(t, err)
+	others, err := storage.ReadAll(ctx, other.Store, other.Key(receipt), 1<<20)
+	must(t, err)
+	for name, tt := range map[string]struct {
+		text []byte // nil: there is no such file
+		at   bool
+		says string
+	}{
+		"right": {text: whole}, "missing": {says: "it is missing"}, "not written yet": {at: true},
+		"cut off": {text: whole[:len(whole)-10], says: "it is damaged"}, "another": {text: others, says: "it is not what the record says"},
+		"changed": {text: []byte(strings.Replace(string(whole), "A title", "B title", 1)), says: "it is damaged"},
+	} {
+		must(t, in.Store.Delete(ctx, in.Key(receipt)))
+		if tt.text != nil {
+			_, err := storage.Put(ctx, in.Store, in.Key(receipt), tt.text)
+			must(t, err)
+		}
+		r.is = tt.at
+		report, err := b.as(t, registry.RoleOperator).Verify(ctx, objectARK)
+		must(t, err)
+		want := ""
+		if tt.says != "" {
+			want = "R008 extensions/holdfast-evidence/v1.receipt.jsonl"
+		}
+		if got := findings(report); got != want || report.Valid != (want == "") || report.Against != wire.AgainstRecord ||
+			want != "" && report.Faults[len(report.Faults)-1].Message != tt.says {
+			t.Errorf("%s: %q, %+v", name, got, report)
+		}
+		if tt.text == nil {
+			_, err := storage.Put(ctx, in.Store, in.Key(receipt), whole)
+			must(t, err)
+		}
 	}
 }

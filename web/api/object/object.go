@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/holdfast/holdfast/evidence"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/api/access"
 	"github.com/holdfast/holdfast/web/api/endpoint"
@@ -130,7 +131,7 @@ func (s *Service) premis(ctx context.Context, in *premisInput) (*endpoint.Output
 }
 
 // verify reads every byte of every replica of an object, one after the other, and compares it with
-// the recorded digests and versions. If the record cannot be read, it compares the bytes with the
+// the recorded digests, versions and events. If the record cannot be read, it compares the bytes with the
 // inventory beside them only, and says so.
 func (s *Service) verify(ctx context.Context, in *lookup.ObjectID) (*endpoint.Output[wire.VerifyReport], error) {
 	o, err := lookup.Readable(ctx, s.Registry, in.ID)
@@ -142,8 +143,9 @@ func (s *Service) verify(ctx context.Context, in *lookup.ObjectID) (*endpoint.Ou
 		return nil, err
 	}
 	v := wire.VerifyReport{ObjectID: o.ID, Recorded: o.Head, Valid: len(heads) > 0, Against: wire.AgainstRecord, Replicas: []wire.VerifyReplica{}, Faults: []wire.VerifyFault{}}
+	judge := &evidence.Judge{From: recordSource{s.All}}
 	for i, h := range heads {
-		r, faults, err := s.verifyReplica(ctx, o, h)
+		r, faults, err := s.verifyReplica(ctx, o, h, judge)
 		if err != nil {
 			return nil, err
 		}

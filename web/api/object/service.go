@@ -42,6 +42,9 @@ type Registry interface {
 type All interface {
 	registry.Catalog
 	registry.Evidencing
+	registry.EventsSigning
+	registry.Inventory
+	registry.ItemReader
 	registry.Profiles
 }
 

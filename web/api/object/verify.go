@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/holdfast/holdfast/evidence"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/receipt"
@@ -31,16 +32,17 @@ type replicaVerification struct {
 	object  registry.Object
 	storage string
 	root    *ocfl.Root
+	judge   *evidence.Judge
 	out     wire.VerifyReplica
 	faults  []wire.VerifyFault
 }
 
 // verifyReplica reads every byte of an object in one storage. It validates the object by OCFL and
-// compares it with the record. The first shows that files and inventory agree, which anybody who
+// compares it, and the evidence beside it, with the record. The first shows that files and inventory agree, which anybody who
 // can write there can achieve. The second shows that they are the preserved ones.
-func (s *Service) verifyReplica(ctx context.Context, o registry.Object, h replicaHead) (wire.VerifyReplica, []wire.VerifyFault, error) {
+func (s *Service) verifyReplica(ctx context.Context, o registry.Object, h replicaHead, judge *evidence.Judge) (wire.VerifyReplica, []wire.VerifyFault, error) {
 	v := &replicaVerification{
-		service: s, object: o, storage: h.storage,
+		service: s, object: o, storage: h.storage, judge: judge,
 		out: wire.VerifyReplica{Storage: h.storage, Recorded: h.version, Against: wire.AgainstRecord},
 	}
 	err := v.run(ctx)
@@ -108,7 +110,7 @@ func (v *replicaVerification) recordedBy(algorithm string) bool {
 type recordError struct{ err error }
 
 // Error implements error.
-func (e *recordError) Error() string { return "read the record:  " + e.err.Error() }
+func (e *recordError) Error() string { return "read the record: " + e.err.Error() }
 
 // Unwrap returns the read error.
 func (e *recordError) Unwrap() error { return e.err }
@@ -126,7 +128,10 @@ func (v *replicaVerification) compare(ctx context.Context) error {
 			}
 		}
 	}
-	return v.compareFiles(ctx)
+	if err := v.compareFiles(ctx); err != nil {
+		return err
+	}
+	return v.compareEvidence(ctx)
 }
 
 // compareHead compares the newest version in the storage with the record. If it is lower, a version
