@@ -15,12 +15,15 @@ import (
 	"time"
 )
 
+// CheckpointMagic begins every checkpoint of every format.
+const CheckpointMagic = `{"holdfast_checkpoint":`
+
 // The first line of a checkpoint, by format. In the formats 1 and 2 chain ends do not say how far their
 // evidence lies in the storage, and only one of format 2 has accepted gaps.
 const (
-	checkpointMagic1 = `{"holdfast_checkpoint":1}` + "\n"
-	checkpointMagic2 = `{"holdfast_checkpoint":2}` + "\n"
-	checkpointMagic3 = `{"holdfast_checkpoint":3}` + "\n"
+	checkpointMagic1 = CheckpointMagic + "1}\n"
+	checkpointMagic2 = CheckpointMagic + "2}\n"
+	checkpointMagic3 = CheckpointMagic + "3}\n"
 )
 
 // ErrCheckpoint says that a text is not a checkpoint, was changed, or is not signed by a known key.

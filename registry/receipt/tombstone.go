@@ -11,9 +11,9 @@ import (
 // TombstoneFormat is the version of the format of tombstones.
 const TombstoneFormat = 1
 
-// tombstoneMagic begins every tombstone that has a format. Earlier ones are indented JSON without a
+// TombstoneMagic begins every tombstone that has a format. Earlier ones are indented JSON without a
 // signature.
-const tombstoneMagic = `{"holdfast_tombstone":`
+const TombstoneMagic = `{"holdfast_tombstone":`
 
 // Tombstone is the signed first line of what is left of a deleted object in its storages. Its names are
 // those of earlier tombstones, which had no signature, owner, collection, local ids and events.
@@ -43,7 +43,7 @@ type Remains struct {
 }
 
 func (w *line) tombstone(t Tombstone) {
-	w.text(tombstoneMagic)
+	w.text(TombstoneMagic)
 	w.number(TombstoneFormat)
 	w.field("object_id", t.Object)
 	w.field("owner", t.Owner)
@@ -80,7 +80,7 @@ var ErrTombstone = errors.New("the tombstone is not valid")
 // ReadTombstone reads a tombstone and verifies its signature. trusted says whether one of the keys
 // signed it; one that nobody signed, or that has no format, has no Key. Its error is ErrTombstone.
 func ReadTombstone(text []byte, keys []PublicKey) (t Tombstone, trusted bool, err error) {
-	if !bytes.HasPrefix(text, []byte(tombstoneMagic)) {
+	if !bytes.HasPrefix(text, []byte(TombstoneMagic)) {
 		t, err = earlierTombstone(text)
 		return t, false, err
 	}

@@ -50,7 +50,7 @@ type check struct {
 func Command(a *cli.App) *cobra.Command {
 	var c check
 	cmd := &cobra.Command{
-		Use: "check PATH...", Short: "Validate files, folders and OCFL storage, and verify receipts, offline",
+		Use: "check PATH...", Short: "Validate files, folders and OCFL storage, and verify receipts and other signed files, offline",
 		Example: "  holdfast check batch.checkm --remote\n  holdfast check bag.zip --json\n  holdfast check receipt.jsonl --key keys.pem --against exported/",
 		Args:    cli.Needs("PATH..."),
 		RunE:    func(cmd *cobra.Command, args []string) error { return checkPaths(cmd.Context(), a, args, c) },
@@ -60,7 +60,7 @@ func Command(a *cli.App) *cobra.Command {
 	cmd.Flags().StringVar(&c.names, "name-encoding", "", "the `ENCODING` of names in containers that are not UTF-8, like name_encoding of a collection")
 	cmd.Flags().StringVar(&c.noid, "noid", "", "refuse rows whose ARK is a mistyped name of this NOID `TEMPLATE`, such as 99999/fk4{.reeeeeeeek}")
 	cmd.Flags().BoolVar(&c.remote, "remote", false, "also send a HEAD request for every file that a manifest or a bag's fetch.txt names")
-	cmd.Flags().StringArrayVar(&c.keys, "key", nil, "a trusted public key for receipts: in hex, or a `FILE` of keys in PEM; repeatable")
+	cmd.Flags().StringArrayVar(&c.keys, "key", nil, "a trusted public key for receipts and other signed files: in hex, or a `FILE` of keys in PEM; repeatable")
 	cmd.Flags().StringVar(&c.against, "against", "", "compare every file of a receipt with an export, a bag or an OCFL object in `FOLDER`")
 	cmd.Flags().BoolVar(&c.large, "large", false, "also validate OCFL objects of more than about 80,000 files, with about 1 KiB of memory per file")
 	cmd.Flags().BoolVar(&a.JSON, "json", false, "print JSON, one result a line")
@@ -117,7 +117,7 @@ func checkPaths(ctx context.Context, a *cli.App, paths []string, c check) error 
 	}
 	var codes []exit.Code
 	for _, path := range paths {
-		if receipt, err := isReceipt(path); t == receiptType || err == nil && (receipt || c.against != "" || len(keys) > 0) {
+		if found, err := typeOf(path); t == receiptType || err == nil && (found != "" || c.against != "" || len(keys) > 0) {
 			code, err := checkReceipt(ctx, a, path, c.against, keys)
 			if err != nil {
 				code = exit.Of(err)

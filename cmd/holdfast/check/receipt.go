@@ -44,13 +44,12 @@ const receiptType registry.PayloadType = "receipt"
 // eventsType is the type of a text of events outside receipts.
 const eventsType registry.PayloadType = "events"
 
-// isReceipt reports whether a file begins like a receipt, or like events outside receipts, of any format.
-func isReceipt(path string) (bool, error) {
-	found, err := typeOf(path)
-	return found != "", err
+// magics are how the files begin that Holdfast has signed, of any format.
+var magics = map[registry.PayloadType]string{
+	receiptType: receipt.Magic, eventsType: receipt.EventsMagic, tombstoneType: receipt.TombstoneMagic, checkpointType: receipt.CheckpointMagic,
 }
 
-// typeOf returns what a file begins like: receiptType, eventsType, or "".
+// typeOf returns what a file begins like: a type of magics, or "".
 func typeOf(path string) (_ registry.PayloadType, err error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
@@ -61,12 +60,11 @@ func typeOf(path string) (_ registry.PayloadType, err error) {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	begin, err := io.ReadAll(io.LimitReader(file, int64(max(len(receipt.Magic), len(receipt.EventsMagic)))))
-	switch {
-	case strings.HasPrefix(string(begin), receipt.Magic):
-		return receiptType, err
-	case strings.HasPrefix(string(begin), receipt.EventsMagic):
-		return eventsType, err
+	begin, err := io.ReadAll(io.LimitReader(file, 64))
+	for t, magic := range magics {
+		if strings.HasPrefix(string(begin), magic) {
+			return t, err
+		}
 	}
 	return "", err
 }
@@ -92,23 +90,27 @@ func trustedKeys(args []string) ([]receipt.PublicKey, error) {
 	return keys, nil
 }
 
-// checkReceipt verifies a receipt and, unless against is "", compares it with that folder.
+// checkReceipt verifies what Holdfast has signed: a receipt, which it compares with a folder unless against is
+// "", events, a tombstone or a checkpoint.
 func checkReceipt(ctx context.Context, a *cli.App, path, against string, keys []receipt.PublicKey) (_ exit.Code, err error) {
+	found, err := typeOf(path)
+	if err != nil {
+		return exit.Failed, exit.Cause(err)
+	}
+	if against != "" && found != receiptType && found != "" {
+		return exit.Usage, exit.Usagef("--against: %s has no files to compare, it is of type %s", path, found)
+	}
+	if found == tombstoneType || found == checkpointType {
+		return checkSigned(a, path, found, keys)
+	}
 	file, err := os.Open(path)
 	if err != nil {
 		return exit.Failed, exit.Cause(err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	o := receipt.Options{Keys: keys}
-	found, err := typeOf(path)
-	if err != nil {
-		return exit.Failed, exit.Cause(err)
-	}
 	verify := receipt.Verify
 	if found == eventsType {
-		if against != "" {
-			return exit.Usage, exit.Usagef("--against: %s has events and no files to compare", path)
-		}
 		verify = receipt.VerifyEvents
 	}
 	var c *comparison
@@ -159,9 +161,9 @@ func printReceipt(a *cli.App, v receiptVerdict, h receipt.Header) error {
 	if v.Signed {
 		by = "signed by key " + terminal.Clean(h.Key)
 	}
-	what := "receipt is"
+	what := v.Type
 	if v.Type == string(eventsType) {
-		what = "text is"
+		what = "text"
 	}
 	lines := []string{fmt.Sprintf("%s: %s %s", terminal.Clean(v.Path), words, v.Type)}
 	switch {
@@ -180,15 +182,7 @@ func printReceipt(a *cli.App, v receiptVerdict, h receipt.Header) error {
 	if v.LeftOut > 0 {
 		lines = append(lines, fmt.Sprintf("  %s not in it: an export without --system omits Holdfast's own files", terminal.Plural(v.LeftOut, "file is", "files are")))
 	}
-	switch {
-	case v.Trusted && v.Valid:
-		lines = append(lines, "  the key is one of --key")
-	case v.Valid && !v.Signed:
-		lines = append(lines, "  note: the "+what+" complete, but not signed: nothing shows who made it, or whether it was changed")
-	case v.Valid:
-		lines = append(lines, "  note: the "+what+" complete and unchanged since it was signed, but its signer was not verified; add --key with the",
-			"        service's public key, from a source that you trust (holdfast receipt-keys --pem)")
-	}
+	lines = append(lines, signerNotes(what, v.Valid, v.Signed, v.Trusted)...)
 	for _, f := range v.Faults {
 		lines = append(lines, "  error: "+terminal.Clean(f.Error()))
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast/holdfast/cmd/holdfast/cli/clitest"
 	"github.com/holdfast/holdfast/cmd/holdfast/exit"
@@ -92,6 +93,57 @@ func TestCheck_Events(t *testing.T) {
 		}
 	}
 	runCheck(t, "check", "--against", dir, good).Wants(t, exit.Usage).Says(t, "no files to compare")
+}
+
+// Tombstones and checkpoints of a storage root are verified like a receipt.
+func TestCheck_StorageRoot(t *testing.T) {
+	clitest.NoEnvironment(t)
+	key, err := receipt.ParseKey(receipt.NewKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
+	tombstone := receipt.Tombstone{
+		Object: "ark:/99999/fk4m", Reason: "asked to", AskedBy: "ann", AskedAt: at, ApprovedBy: "ben", ApprovedAt: at, Last: receipt.Remains{Version: 2}, LastHash: receipt.Zero,
+	}
+	var checkpoint strings.Builder
+	w := receipt.NewCheckpointWriter(&checkpoint)
+	if err := w.Add(receipt.ChainEnd{Object: "ark:/99999/fk4m", Seq: 3, Hash: strings.Repeat("ab", 32), Kept: 2}); err != nil {
+		t.Fatal(err)
+	}
+	checkpoint.Write(key.SignCheckpoint(w.End(at, "main")))
+	var none *receipt.Key
+	texts := map[string]string{"tombstone": string(key.SignTombstone(tombstone)), "checkpoint": checkpoint.String(), "unsigned": string(none.SignTombstone(tombstone))}
+	dir := t.TempDir()
+	other := strings.Repeat("cd", 32)
+	for _, tt := range []struct {
+		text  string
+		args  []string
+		code  exit.Code
+		words []string
+	}{
+		{texts["tombstone"], []string{"--key", key.Public().String()}, exit.OK, []string{"valid tombstone of ark:/99999/fk4m, which had 2 versions: asked for by ann, approved by ben", "the key is one of --key"}},
+		{texts["tombstone"], nil, exit.OK, []string{"its signer was not verified"}},
+		{texts["tombstone"], []string{"--json"}, exit.OK, []string{`"type":"tombstone"`, `"object_id":"ark:/99999/fk4m"`, `"trusted":false`, `"faults":[]`}},
+		{texts["tombstone"], []string{"--key", other}, exit.Content, []string{"INVALID tombstone", "not among the keys given"}},
+		{strings.Replace(texts["tombstone"], "ben", "bob", 1), nil, exit.Content, []string{"INVALID tombstone", "it was changed after signing"}},
+		{texts["unsigned"], nil, exit.OK, []string{"not signed: nothing shows who made it"}},
+		{texts["unsigned"], []string{"--key", other}, exit.Content, []string{"it is not signed"}},
+		{texts["checkpoint"], []string{"--key", key.Public().String()}, exit.OK, []string{"valid checkpoint of storage main, made at 2026-08-01 12:00:00 UTC, with the chains of 1 object", "the key is one of --key"}},
+		{texts["checkpoint"], []string{"--json"}, exit.OK, []string{`"type":"checkpoint"`, `"storage":"main"`, `"objects":1`, `"trusted":false`}},
+		{texts["checkpoint"], []string{"--key", other}, exit.Content, []string{"INVALID checkpoint", "not among the keys given"}},
+		{strings.Replace(texts["checkpoint"], `"kept":2`, `"kept":1`, 1), nil, exit.Content, []string{"INVALID checkpoint", "changed after signing"}},
+	} {
+		path := clitest.WriteFile(t, filepath.Join(dir, "file"), tt.text)
+		r := runCheck(t, append([]string{"check", path}, tt.args...)...).Wants(t, tt.code)
+		for _, word := range tt.words {
+			if !strings.Contains(r.Out, word) {
+				t.Errorf("check %q does not say %q:\n%s", tt.args, word, r.Out)
+			}
+		}
+	}
+	path := clitest.WriteFile(t, filepath.Join(dir, "file"), texts["tombstone"])
+	runCheck(t, "check", "--against", dir, path).Wants(t, exit.Usage).Says(t, "no files to compare")
 }
 
 // A receipt with a damaged beginning is invalid when --type names it; a folder without Holdfast's
