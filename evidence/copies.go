@@ -17,8 +17,9 @@ type Copy struct {
 	Faults []Fault // of its files, each read alone; the first hundred
 	// Missing are files that another copy has: receipts that this one lacks, and segments of whose
 	// events it lacks some, because the same events may lie in other segments here.
-	Missing []File
-	spans   []receipt.Span // of its files that are right
+	Missing  []File
+	Segments int            // how many it has, right or not
+	spans    []receipt.Span // of its files that are right
 }
 
 // Copies is the evidence of an object in several storages: each file from the first that has it
@@ -46,6 +47,9 @@ func Compare(ctx context.Context, id string, keys []receipt.PublicKey, in ...Obj
 		out.Copies = append(out.Copies, Copy{Object: o})
 		for _, f := range files.all() {
 			has[i][f] = true
+			if f.Version == 0 {
+				out.Copies[i].Segments++
+			}
 			if err := out.judge(ctx, i, f, keys); err != nil {
 				return nil, err
 			}
@@ -91,15 +95,21 @@ func (c *Copies) judge(ctx context.Context, i int, f File, keys []receipt.Public
 }
 
 // holds reports whether a copy's files that are right have all events of a segment.
-func (c *Copy) holds(f File) bool {
+func (c *Copy) holds(f File) bool { return c.until(f.First) >= f.Last }
+
+// Last returns the number of the event up to which a copy's files that are right have all events.
+func (c *Copy) Last() int64 { return c.until(1) }
+
+// until returns the number of the event up to which they have all from first on.
+func (c *Copy) until(first int64) int64 {
 	slices.SortFunc(c.spans, func(a, b receipt.Span) int { return cmp.Compare(a.First, b.First) })
-	next := f.First
+	next := first
 	for _, s := range c.spans {
 		if s.First <= next {
 			next = max(next, s.Last()+1)
 		}
 	}
-	return next > f.Last
+	return next - 1
 }
 
 // Right reports whether some copy has a version's receipt right.

@@ -109,6 +109,7 @@ func (e *entering) all() error {
 		e.object.Terms = e.recorded.Terms
 	}
 	e.object.ID, e.object.Head = e.ID, e.Head
+	e.object.Evidence = e.places()
 	if e.object.Profile, err = e.profile(); err != nil {
 		return err
 	}
@@ -118,6 +119,16 @@ func (e *entering) all() error {
 	}
 	e.taken = taken
 	return err
+}
+
+// places returns how far the chain lies in each storage, where segments have more of it than receipts.
+func (e *entering) places() (out []registry.EvidencePlace) {
+	for i := range e.evidence.Copies {
+		if c := &e.evidence.Copies[i]; c.Segments > 0 {
+			out = append(out, registry.EvidencePlace{Storage: e.Copies[i].Storage, Seq: c.Last(), Segments: c.Segments})
+		}
+	}
+	return out
 }
 
 // receipt begins a version with the header of its receipt.

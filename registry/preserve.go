@@ -319,6 +319,8 @@ type EnteredObject struct {
 	// Profile is what is known of the collection's, for a collection that the Registry does not know.
 	Profile Profile
 	IDs     []OwnedID
+	// Evidence says how far its chain lies in each storage. What the Registry noted is never lowered.
+	Evidence []EvidencePlace
 }
 
 // OwnedID is a local id of an owner.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -232,6 +233,31 @@ func TestRebuild_Checkpoints(t *testing.T) {
 			t.Errorf("counted %+v; said %s", got, said)
 		}
 	})
+}
+
+// TestRebuild_NothingTwice: after a rebuild the storages get later events only, and nothing that they have.
+func TestRebuild_NothingTwice(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	for range 2 {
+		p.check(aContent)
+		must(t, p.keeper(0).Make(t.Context()))
+	}
+	before, last := p.evidenceIn(first)
+	remove(t, p.deps.Objects[1], p.object.ID, ocfl.EvidenceFolder, before[2]) // this one lacks the newest event
+	to := p.rebuilding(t)
+	_, err := rebuild.Run(t.Context(), rebuild.Options{Roots: p.deps.Objects, To: to, Now: time.Now})
+	must(t, err)
+	defer p.on(p.registry)
+	p.on(to)
+	p.check(aContent)
+	must(t, p.keeper(0).Make(t.Context()))
+	for name, newest := range map[string]evidence.File{first: {First: last + 1, Last: last + 1}, second: {First: last, Last: last + 1}} {
+		p.allIn(name)
+		if now, _ := p.evidenceIn(name); now[len(now)-1] != newest.String() || !slices.Equal(now[:2], before[:2]) {
+			t.Errorf("in %s: %q, before %q", name, now, before)
+		}
+	}
 }
 
 // unreadableCheckpoints is a store that cannot read checkpoints.

@@ -228,12 +228,28 @@ func (s *Catalog) EnterObject(ctx context.Context, o registry.EnteredObject) (ta
 		if err != nil {
 			return err
 		}
+		if err := t.enterPlaces(o); err != nil {
+			return err
+		}
 		return t.adoptJobs(o, versions)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("enter object %s: %w", o.ID, err)
 	}
 	return taken, nil
+}
+
+// enterPlaces notes how far an object's chain lies in the storages, so that nothing of it is written again.
+func (t *tx) enterPlaces(o registry.EnteredObject) error {
+	for _, p := range o.Evidence {
+		err := t.Do(`INSERT INTO evidence (object_id, storage, seq, segments) VALUES ($1, $2, $3, $4)
+			ON CONFLICT (object_id, storage) DO UPDATE SET segments = $4, seq = CASE WHEN evidence.seq < $3 THEN $3 ELSE evidence.seq END`,
+			o.ID, p.Storage, p.Seq, p.Segments)
+		if err != nil {
+			return fmt.Errorf("note its events in %s: %w", p.Storage, err)
+		}
+	}
+	return nil
 }
 
 // enterID binds a local id to an object. It returns the object that has it, if that is another one that
