@@ -34,7 +34,7 @@ type CheckRequest struct{ ObjectID, Reason, Actor, IdempotencyKey string }
 // HoldingsReader adds up what is kept.
 type HoldingsReader interface {
 	// Holdings counts stored files by when they were last checked, and versions by their copies.
-	// These counts are at most ten minutes old; reservations are as of now.
+	// These counts are at most ten minutes old, and new while there is no file; reservations are as of now.
 	Holdings(ctx context.Context) (Holdings, error)
 }
 

@@ -23,7 +23,8 @@ type counted struct {
 func (s *Search) Holdings(ctx context.Context) (registry.Holdings, error) {
 	s.counted.mu.Lock()
 	defer s.counted.mu.Unlock()
-	if now := s.db.Now(); now.Sub(s.counted.last.At).Abs() > holdingsAge {
+	// The first deposit shows at once: to count nothing costs nothing.
+	if now := s.db.Now(); s.counted.last.Files == 0 || now.Sub(s.counted.last.At).Abs() > holdingsAge {
 		h, err := s.countHoldings(ctx, now)
 		if err != nil {
 			return h, fmt.Errorf("count what is kept: %w", err)

@@ -176,7 +176,7 @@ func addCoverage(f *terminal.Facts, h registry.Holdings) {
 		f.Add("fixity checks", "no file is stored yet")
 		return
 	}
-	f.Add("stored files", registry.CountText(h.Files))
+	f.Add("stored files", registry.CountText(h.Files)+", counted "+terminal.TimeText(h.At))
 	name := "fixity checks"
 	for _, c := range h.Checked {
 		f.Add(name, fmt.Sprintf("%d %% of the files within %d days", h.Percent(c.Files), c.Days))

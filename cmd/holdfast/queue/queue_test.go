@@ -4,8 +4,10 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast/holdfast/cmd/holdfast/cli"
+	"github.com/holdfast/holdfast/cmd/holdfast/terminal"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/wire"
 )
@@ -50,12 +52,13 @@ func TestQueueStatus_Coverage(t *testing.T) {
 		}
 		return all
 	}
+	at := time.Date(2026, 3, 2, 9, 30, 0, 0, time.UTC)
 	for _, test := range []struct {
 		kept wire.Holdings
 		want string
 	}{
-		{wire.Holdings{Holdings: registry.Holdings{Files: 1200, Checked: checked(300, 1199, 1200), FixityDays: 90, Late: 1}}, `
-stored files:           1,200
+		{wire.Holdings{Holdings: registry.Holdings{Files: 1200, Checked: checked(300, 1199, 1200), FixityDays: 90, Late: 1, At: at}}, `
+stored files:           1,200, counted ` + terminal.TimeText(at) + `
 fixity checks:          25 % of the files within 30 days
                         99 % of the files within 90 days
                         100 % of the files within 365 days

@@ -13,7 +13,13 @@ func holdingsTests() tests {
 }
 
 func holdingsCounted(f *fixture) {
+	if h, err := f.Store.Holdings(f.Context()); err != nil || h.Files != 0 {
+		f.Errorf("an empty Registry has %+v, %v", h, err)
+	}
 	f.Object()
+	if h, err := f.Store.Holdings(f.Context()); err != nil || h.Files == 0 {
+		f.Errorf("the first object is not counted at once: %+v, %v", h, err)
+	}
 	f.Clock.Pass(40 * 24 * time.Hour)
 	f.Object()
 	h, err := f.Store.Holdings(f.Context())
