@@ -64,6 +64,7 @@ func TestBackup_DuringIngest(t *testing.T) {
 	h.start()
 	says(t, "the log", h.log.String(), "restored from a backup", filepath.Base(taken))
 	says(t, "the queue", h.must(0, "queue", "status").stdout, "RESTORED", "accept")
+	says(t, "the first page", h.page("/"), "This Registry was restored from a backup", "holdfast reconcile")
 	holds := rows[registry.Hold](h, "hold", "list")
 	if len(holds) != len(registry.RestoredStages()) {
 		t.Errorf("%d holds, want one for each of %v", len(holds), registry.RestoredStages())

@@ -1,6 +1,7 @@
 package workers_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"strings"
@@ -211,5 +212,32 @@ func TestKeepEvidence_Deleted(t *testing.T) {
 	must(t, err)
 	if len(page.Rows) > 0 {
 		t.Errorf("still waiting: %+v", page.Rows)
+	}
+}
+
+// altered is a Registry whose list of files says something else than it said when the receipt was made.
+type altered struct{ registry.ForWorkers }
+
+func (a altered) Files(ctx context.Context, objectID string, version int, after string, limit int) ([]registry.File, error) {
+	files, err := a.ForWorkers.Files(ctx, objectID, version, after, limit)
+	for i := range files {
+		files[i].SizeBytes++
+	}
+	return files, err
+}
+
+// TestRecord_ChangedRecord: a record that is not that of its receipt is nothing that another try mends.
+func TestRecord_ChangedRecord(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	job := r.fileTo(collection, "text", "local")
+	r.advance(job, registry.Record)
+	r.deps.Registry = altered{r.registry}
+	defer func() { r.deps.Registry = r.registry }()
+	if _, err := r.run(job); !errors.Is(err, evidence.ErrChanged) {
+		t.Errorf("it ended with %v, want %v", err, evidence.ErrChanged)
+	}
+	if it := r.item(job); it.Status != registry.Failed || it.ErrorClass != registry.SystemFault {
+		t.Errorf("the job is %s, %s: %s", it.Status, it.ErrorClass, it.Note)
 	}
 }

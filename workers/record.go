@@ -104,7 +104,11 @@ func (w *Record) keepEvidence(ctx context.Context, item *base.Item, p result.Pla
 	if err := item.Writable(ctx); err != nil {
 		return err
 	}
-	return room.Wait(evidence.KeepReceipts(ctx, w.Registry, p.Version, in...))
+	err := evidence.KeepReceipts(ctx, w.Registry, p.Version, in...)
+	if errors.Is(err, evidence.ErrChanged) {
+		return base.Fatal(err) // another try reads the same rows; object audit says which
+	}
+	return room.Wait(err)
 }
 
 // backForReplicas sends an item back to the stage that makes the missing replicas.
