@@ -151,14 +151,12 @@ func (r *run) contradicted(o *Object) error {
 	return r.add(o, func(p *Report) { p.Contradicted++ })
 }
 
-// object enters an object, unless it is entered already.
+// object enters an object. One that a run had entered which was killed before it noted so is entered
+// again, which changes nothing, and so is counted with its faults.
 func (r *run) object(ctx context.Context, id string) error {
-	head, gone, err := r.To.EnteredHead(ctx, id)
+	_, gone, err := r.To.EnteredHead(ctx, id)
 	if err != nil {
 		return err
-	}
-	if head > 0 && gone == "" { // by a run that was killed before it noted so
-		return r.add(&Object{ID: id}, func(p *Report) { p.Objects++ })
 	}
 	o, err := Find(ctx, r.Roots, r.Keys, id)
 	if err != nil {
@@ -209,13 +207,13 @@ func (o *Object) faulty() bool {
 	return len(o.Faults) > 0
 }
 
-// tombstone enters a deleted object, unless it is entered already.
+// tombstone enters a deleted object. One that is entered already, as in object, is counted again.
 func (r *run) tombstone(ctx context.Context, b *buried) error {
 	_, gone, err := r.To.EnteredHead(ctx, b.ID)
-	if err != nil || gone != "" {
+	if err != nil {
 		return err
 	}
-	if !r.DryRun {
+	if gone == "" && !r.DryRun {
 		taken, err := r.To.EnterObject(ctx, b.object())
 		if err != nil {
 			return err
