@@ -89,10 +89,22 @@ const correction = `FROM correction o JOIN work_item b ON b.id = o.corrected_by 
 const faulty = `j.status = 'failed' AND j.error_class = 'content'`
 
 // correctedHere selects of the ranges o of corrections, and the batches b that have them, those that
-// have the row of job j: it had failed when b was submitted, and b was not given up as a whole. See
-// [correctionsOf] for the same in Go.
+// have the row of job j: it had failed when b was submitted, and b stands.
 const correctedHere = `o.batch_id = j.parent_id AND j.row_no BETWEEN o.first_line AND o.last_line AND j.finished_at <= b.created_at
-	AND b.status NOT IN ('cancelled', 'aborted', 'deleted') AND (b.status <> 'failed' OR b.error_class = 'jobs')`
+	AND ` + stands
+
+// stands selects the corrections b that were not given up as a whole. See [correctionsOf] for the same in Go.
+const stands = `b.status NOT IN ('cancelled', 'aborted', 'deleted') AND (b.status <> 'failed' OR b.error_class = 'jobs')`
+
+// Unresolved is the SQL condition of batches i of which something failed that nobody corrects: the batch,
+// or, before it ends, rows of it. [registry.BatchProgress] says the same of one batch. Of a batch that
+// failed and has no faulty row, only a correction as a whole can have its content.
+var Unresolved = `(i.action = 'batch' AND i.status IN ('prepare', 'pending', 'running', 'failed') AND (
+	(EXISTS (SELECT 1 FROM work_item j WHERE j.parent_id = i.id AND ` + faulty + ` AND NOT EXISTS (SELECT 1 ` + correction + `)) AND NOT ` + wholly + `)
+	OR (i.status = 'failed' AND NOT (i.error_class = 'content' AND ` + wholly + `) AND NOT EXISTS (SELECT 1 FROM work_item j WHERE j.parent_id = i.id AND ` + faulty + `))))`
+
+// wholly selects the batches i that another corrects as a whole.
+var wholly = fmt.Sprintf(`EXISTS (SELECT 1 FROM correction o JOIN work_item b ON b.id = o.corrected_by WHERE o.batch_id = i.id AND o.last_line = %d AND %s)`, math.MaxInt64, stands)
 
 // correctable refuses the correction of a whole batch that has not ended, since other rows may still
 // fail; one of which nothing failed because of its content; and one of which others correct all that did.

@@ -71,6 +71,7 @@ func allFields() []field {
 		{"by", "alice", "who submitted it", true, asGiven},
 		{"held", "yes", "whether a hold keeps it from starting", false, oneOfNames("held", []string{"yes", "no"})},
 		{"delayed", "yes", "whether it waits for the time of its next try", false, oneOfNames("delayed", []string{"yes", "no"})},
+		{"unresolved", "yes", "whether a batch, or a row of one that still runs, failed, and no deposit corrects it", false, oneOfNames("unresolved", []string{"yes", "no"})},
 		{"priority", "<10", "lower comes first; <, <=, > or >= give a range", false, comparison},
 		{"retries", ">0", "how often an admin requeued it", false, comparison},
 		{"older", "2h", "submitted longer ago than this: s, m, h, d, w", false, age},

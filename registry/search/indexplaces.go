@@ -102,6 +102,11 @@ func (r *reach) term(t registry.Term) {
 		if t.Value == "yes" {
 			r.keep(func(p work.Place) bool { return p.Status == registry.Pending })
 		}
+	case "unresolved":
+		if t.Value == "yes" {
+			r.only(&r.actions, []string{string(registry.Batch)})
+			r.keep(func(p work.Place) bool { return p.Status == registry.Failed || !p.Status.Settled() })
+		}
 	case "action":
 		r.only(&r.actions, values)
 	case "collection":

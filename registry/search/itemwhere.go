@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/deposit"
 	"github.com/holdfast/holdfast/registry/query"
 	"github.com/holdfast/holdfast/registry/sqldb"
 	"github.com/holdfast/holdfast/registry/work"
@@ -110,6 +111,11 @@ func termCond(w *sqldb.Where, t registry.Term, dialect string, now int64) (strin
 			return work.Delayed, nil
 		}
 		return "(NOT " + work.Delayed + ")", nil
+	case "unresolved":
+		if t.Value == "yes" {
+			return deposit.Unresolved, nil
+		}
+		return "(NOT " + deposit.Unresolved + ")", nil
 	case "priority", "retries":
 		column := map[string]string{"priority": "i.priority", "retries": "i.retry_count"}[t.Field]
 		op, n, err := query.CompareNumber(t.Value)

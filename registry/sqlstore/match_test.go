@@ -187,7 +187,7 @@ func (e *everywhere) word(t *rapid.T) string {
 		"state:"+some(states...), "status:"+some(statuses...), "stage:"+some(stages...), "action:"+some("ingest", "batch", "bulk", "tidy"),
 		"collection:"+some("a", "b", "none"), "batch:"+it.ID, "batch:"+e.items[len(e.items)-1].ID, "graph:"+some("g1", "g2"), "id:"+it.ID[:rapid.SampledFrom([]int{8, 13, 14, 36}).Draw(t, "length")],
 		`name:`+one("thesis", "ETT", "%_", "1", "11"), "error:"+one("sha256", `"time-out of"`, "\"\\\"h\\\"\"", "of"), "class:"+some("content", "system", "jobs"), `by:"actor 1"`,
-		"held:"+one("yes", "no"), "delayed:"+one("yes", "no"), "priority:"+one("<3", ">=5", "2"), "retries:"+one(">0", "0", ">=1"), "older:"+one("60m", "62m", "70m"), "newer:"+one("61m", "1h", "2h"),
+		"held:"+one("yes", "no"), "delayed:"+one("yes", "no"), "unresolved:"+one("yes", "no"), "priority:"+one("<3", ">=5", "2"), "retries:"+one(">0", "0", ">=1"), "older:"+one("60m", "62m", "70m"), "newer:"+one("61m", "1h", "2h"),
 		one("thesis", "LETTERS", "sha256 differs", "x%", "9", `"x%_y1"`, "nowhere"), it.ID, it.ID[:9],
 	)
 	if rapid.IntRange(0, 4).Draw(t, "not") == 0 {
@@ -306,6 +306,8 @@ func (e *everywhere) matches(it registry.WorkItem, t registry.Term) bool {
 		return held == (t.Value == "yes")
 	case "delayed":
 		return it.Delayed == (t.Value == "yes")
+	case "unresolved":
+		return (it.Action == registry.Batch && it.Status == registry.Failed) == (t.Value == "yes") // no row of the only batch with jobs is faulty
 	case "priority":
 		return compared(int64(it.Priority), t.Value)
 	case "retries":

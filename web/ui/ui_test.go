@@ -173,7 +173,7 @@ func TestPages_Say(t *testing.T) {
 		"/operations":                     {`sse-connect="/live?page=%2Foperations&amp;seen=`, "Failed", "404 for", `class="class">Content fault`},
 		"/items":                          {"Processing", "Failed", "items match"},
 		"/batches/" + batchID:             {"<h1>" + template.HTMLEscapeString(hostile) + "</h1>", "Processing", "batch-manifest", "(version 1 of its profile)", "http://redacted@h.test/a", "<caption>", `href="/objects/ark:/99999/fk4">`, "repeats row 1, line 3"},
-		"/deposits/" + batchID:            {"Waiting", "Retry at", ", attempt 2 of 5", "verified in 1 storage", "Keep it", "404 for", "/versions/1/receipt"},
+		"/deposits/" + batchID:            {"You must correct it", "the rest goes on", "Retry at", ", attempt 2 of 5", "verified in 1 storage", "Keep it", "404 for", "/versions/1/receipt"},
 		"/items/" + jobs[0].ID:            {"Retry at", "ark:/99999/fk4", "again:", "w &lt;b&gt;1", "History"},
 		"/items/" + jobs[1].ID:            {"The producer corrects the deposit", "</span> It failed at ", "row 1, line 3 of its batch"},
 		"/objects/ark:/99999/fk4?since=0": {"Changes of version 1", "added", `href="/objects/ark:/99999/fk4?file=producer`, "1.5 KiB"},

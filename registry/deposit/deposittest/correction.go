@@ -64,7 +64,27 @@ func (f *fixture) correctedLines(id string) map[int64]string {
 	if p.Corrected != int64(len(lines)) {
 		f.Errorf("%d rows are corrected, want %d", p.Corrected, len(lines))
 	}
+	f.wantUnresolved(f.Item(id), p)
 	return lines
+}
+
+// wantUnresolved wants that lists find a batch as unresolved if, and only if, its progress says so.
+func (f *fixture) wantUnresolved(batch registry.WorkItem, p registry.BatchProgress) {
+	f.Helper()
+	faulty := p.Content > 0 || batch.FailedItself() && batch.ErrorClass == registry.ContentFault
+	want := faulty && p.CorrectedBy() == ""
+	switch {
+	case batch.Status == registry.Failed:
+		want = want || !faulty
+	case batch.Status.Settled():
+		want = false
+	}
+	for value, listed := range map[string]bool{"yes": want, "no": !want} {
+		q := registry.ItemQuery{Match: registry.Query{Terms: []registry.Term{{Field: "id", Value: batch.ID}, {Field: "unresolved", Value: value}}}}
+		if got := len(f.All(q)) == 1; got != listed {
+			f.Errorf("unresolved:%s lists the batch: %t, want %t: it is %v (%v), progress %+v", value, got, listed, batch.Status, batch.ErrorClass, p)
+		}
+	}
 }
 
 func (f *fixture) wantCorrected(id string, want map[int64]string) {

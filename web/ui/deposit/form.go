@@ -74,10 +74,10 @@ func (p pages) ask(r *http.Request) (page.Page, error) {
 		return page.Page{}, err
 	}
 	f := formOf(batch)
-	switch phaseOf(batch, progress) { //nolint:exhaustive // of the others the form takes over the fields only
-	case phaseMine:
+	switch phase := phaseOf(batch, progress); { // of the others the form takes over the fields only
+	case phase == phaseMine && batch.Status.Settled():
 		f.Corrects, f.CorrectsIn = batch.ID, batch.Collection
-	case phaseCorrected:
+	case phase == phaseCorrected:
 		c := depositPage{Correct: &batch, By: correctedBy(progress)}
 		return page.Page{Name: "deposit", Title: p.Texts(r).T("Correct: %s", batch.Heading()), Section: "deposits", Content: c}, nil
 	}

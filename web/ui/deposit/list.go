@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/holdfast/holdfast/registry"
@@ -44,13 +45,15 @@ type chip struct {
 	Chosen, More  bool
 }
 
-// statesOf are the states of batches that a chip stands for.
+// unresolved finds the deposits of which something failed that nobody corrects.
+var unresolved = registry.Term{Field: "unresolved", Value: "yes"}
+
+// statesOf are the states of batches that a chip stands for, if nothing of them is unresolved; none for
+// the chips of all batches and of unresolved ones.
 func statesOf(name string) []registry.State {
 	switch name {
-	case "needs":
-		return []registry.State{registry.StateFailed}
 	case "done":
-		return []registry.State{registry.StateCompleted, registry.StateCancelled, registry.StateAborted, registry.StateDeleted}
+		return []registry.State{registry.StateCompleted, registry.StateFailed, registry.StateCancelled, registry.StateAborted, registry.StateDeleted}
 	case "open":
 		return []registry.State{
 			registry.StatePrepare, registry.StatePending, registry.StateHeld,
@@ -61,14 +64,19 @@ func statesOf(name string) []registry.State {
 	return nil
 }
 
-// statesTerm is the condition of a chip.
-func statesTerm(name string) registry.Term {
+// termsOf are the conditions of a chip. Each deposit meets those of one chip, beside all.
+func termsOf(name string) []registry.Term {
 	states := statesOf(name)
+	if name == "needs" {
+		return []registry.Term{unresolved}
+	} else if len(states) == 0 {
+		return nil
+	}
 	texts := make([]string, len(states))
 	for i, s := range states {
 		texts[i] = strings.ToLower(string(s))
 	}
-	return registry.Term{Field: "state", Value: strings.Join(texts, ",")}
+	return []registry.Term{{Field: "state", Value: strings.Join(texts, ",")}, {Field: unresolved.Field, Value: unresolved.Value, Not: true}}
 }
 
 func (p pages) list(r *http.Request) (page.Page, error) {
@@ -95,17 +103,20 @@ func (p pages) list(r *http.Request) (page.Page, error) {
 		match.Terms = append(match.Terms, registry.Term{Field: "by", Value: me.Name})
 	}
 	counts, err := p.API.CountItems(ctx, registry.ItemQuery{Action: registry.Batch, Match: match, Most: mostCounted})
+	open := map[registry.State]int64{} // of these, the unresolved ones
+	if err == nil {
+		both := registry.Query{Terms: append(slices.Clone(match.Terms), unresolved)}
+		open, err = p.API.CountItems(ctx, registry.ItemQuery{Action: registry.Batch, Match: both, Most: mostCounted})
+	}
 	if refused, ok := page.Refusal(err); ok { // a search that would take too long
 		content.Wrong = refused.Error()
 		return p.listPage(r, content, false), nil
 	} else if err != nil {
 		return page.Page{}, err
 	}
-	content.Chips = chipsOf(r, content.Show, counts)
+	content.Chips = chipsOf(r, content.Show, counts, open)
 	content.Empty = content.Query == "" && content.Chips[0].Count == 0
-	if len(statesOf(content.Show)) > 0 {
-		match.Terms = append(match.Terms, statesTerm(content.Show))
-	}
+	match.Terms = append(match.Terms, termsOf(content.Show)...)
 	batches, err := p.API.Items(ctx, registry.ItemQuery{Action: registry.Batch, Match: match, After: asked.Get("after"), Before: asked.Get("before"), Limit: depositsShown})
 	if err != nil {
 		return page.Page{}, err
@@ -140,10 +151,10 @@ func (p pages) list(r *http.Request) (page.Page, error) {
 // firstShown is how many deposits that must be corrected stand above all others.
 const firstShown = 3
 
-// mustCorrect returns the newest deposits of the viewer that failed because of their content, of the
-// last 30 days: older ones were corrected by other deposits, or given up.
+// mustCorrect returns the newest deposits of the viewer of which something must be corrected, of the last
+// 30 days: older ones were given up.
 func (p pages) mustCorrect(ctx context.Context, me registry.Token) (first []standing, err error) {
-	terms := []registry.Term{statesTerm("needs"), {Field: "by", Value: me.Name}, {Field: "newer", Value: "30d"}}
+	terms := []registry.Term{unresolved, {Field: "by", Value: me.Name}, {Field: "newer", Value: "30d"}}
 	failed, err := p.API.Items(ctx, registry.ItemQuery{Action: registry.Batch, Match: registry.Query{Terms: terms}, Limit: 2 * firstShown})
 	if err != nil {
 		return nil, err
@@ -166,19 +177,24 @@ func (p pages) listPage(r *http.Request, content depositsPage, live bool) page.P
 	return page.Page{Name: "deposits", Title: p.Texts(r).T("Deposits"), Section: "deposits", Live: live, Alike: !content.Own, Content: content}
 }
 
-// chipsOf returns the chips with the number of batches of each; the first stands for all. If counting
-// ended at mostCounted, each may have more.
-func chipsOf(r *http.Request, chosen string, counts map[registry.State]int64) []chip {
+// chipsOf returns the chips with the number of batches of each; the first stands for all. open are those
+// of counts that are unresolved. If counting ended at mostCounted, each may have more.
+func chipsOf(r *http.Request, chosen string, counts, open map[registry.State]int64) []chip {
 	at := func(name string) string { return page.With(r, "show", name) }
-	chips := []chip{{Name: "", Address: at(""), Chosen: len(statesOf(chosen)) == 0}}
+	chips := []chip{{Name: "", Address: at(""), Chosen: len(termsOf(chosen)) == 0}}
 	for _, n := range counts {
 		chips[0].Count += n
 	}
 	chips[0].More = chips[0].Count >= mostCounted
-	for _, name := range []string{"needs", "open", "done"} {
+	needs := chip{Name: "needs", Address: at("needs"), Chosen: chosen == "needs", More: chips[0].More}
+	for _, n := range open {
+		needs.Count += n
+	}
+	chips = append(chips, needs)
+	for _, name := range []string{"open", "done"} {
 		c := chip{Name: name, Address: at(name), Chosen: chosen == name}
 		for _, s := range statesOf(name) {
-			c.Count += counts[s]
+			c.Count += max(0, counts[s]-open[s]) // each was counted at its time
 		}
 		c.More = chips[0].More
 		chips = append(chips, c)

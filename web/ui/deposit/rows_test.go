@@ -280,3 +280,42 @@ func TestRows_Twice(t *testing.T) {
 		t.Error("after a correction that was cancelled, nothing can be submitted")
 	}
 }
+
+// TestRows_WhileRunning: a deposit whose failed rows can be corrected needs attention before it ends, in the
+// list, its filter, its count and on its page alike; once they are corrected it only runs.
+func TestRows_WhileRunning(t *testing.T) {
+	t.Parallel()
+	s := asDepositor(t)
+	batch := failedBatch(t, s, 2)
+	const now = "You can correct that now; the rest goes on."
+	standing := func(state string, counts [3]int) {
+		t.Helper()
+		list := s.Get(t, "/deposits", http.StatusOK)
+		for i, name := range []string{"Need attention", "In progress", "Ended"} {
+			if want := fmt.Sprintf(`%s <span class="figures">%d</span>`, name, counts[i]); !strings.Contains(list, want) {
+				t.Errorf("%s: the list has no %q", state, want)
+			}
+			shown := s.Get(t, "/deposits?show="+[]string{"needs", "open", "done"}[i], http.StatusOK)
+			if got := strings.Contains(shown, `id="deposit-`+batch.ID); got != (counts[i] == 1) {
+				t.Errorf("%s: the filter %s has the deposit: %t", state, name, got)
+			}
+		}
+		for address, text := range map[string]string{"/deposits": list, "the page": s.Get(t, "/deposits/"+batch.ID, http.StatusOK)} {
+			if needs := counts[0] == 1; strings.Contains(text, now) != needs || strings.Contains(text, "/deposits/"+batch.ID+"/rows") != needs || strings.Contains(text, "You must correct it") != needs {
+				t.Errorf("%s: %s says that rows can be corrected: %t, want %t", state, address, !needs, needs)
+			}
+		}
+	}
+	standing("two rows failed", [3]int{1, 0, 0})
+	for _, row := range []int64{1, 2} {
+		waiting := [3]int{1, 0, 0}
+		if row == 2 {
+			waiting = [3]int{0, 1, 0}
+		}
+		_, err := s.Store.Submit(t.Context(), registry.Submission{Collection: batch.Collection, Actor: "somebody else", Spec: registry.Spec{
+			URL: fmt.Sprintf("http://h.test/%d", row), Corrects: &registry.Corrects{BatchID: batch.ID, Rows: 1, Lines: []registry.LineRange{{First: row + 5, Last: row + 5}}},
+		}})
+		must(t, err)
+		standing(fmt.Sprintf("%d of them corrected", row), waiting)
+	}
+}

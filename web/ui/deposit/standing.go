@@ -41,6 +41,10 @@ type standing struct {
 	Jobs []registry.JobResult // the first ones, if it has few
 }
 
+// CanCorrect reports whether what failed can be submitted again now, corrected: rows at any time, a whole
+// deposit when it has ended.
+func (s standing) CanCorrect() bool { return s.Rows || s.Phase == phaseMine && s.Progress.Settled }
+
 // ToCorrect is how many of its failed rows no deposit corrects.
 func (s standing) ToCorrect() int64 { return s.Progress.Content - s.Progress.Corrected }
 
@@ -81,7 +85,7 @@ func (p pages) standingOf(ctx context.Context, batch registry.WorkItem, me regis
 		return s, err
 	}
 	s.Why = &why
-	if s.About.NextTry != nil || s.About.HeldBy != nil || s.About.State == registry.StatePending {
+	if s.Phase == phaseRunning && (s.About.NextTry != nil || s.About.HeldBy != nil || s.About.State == registry.StatePending) {
 		s.Phase = phaseWaiting
 	}
 	return s, nil
@@ -105,8 +109,12 @@ func (p pages) slowest(ctx context.Context, batch registry.WorkItem, progress re
 	return jobs.Rows[0], nil
 }
 
-// phaseOf tells what a batch's state means for its depositor.
+// phaseOf tells what a batch's state means for its depositor. Those are unresolved that the query finds,
+// see [unresolved]: of a batch that has not ended, rows can be corrected already.
 func phaseOf(batch registry.WorkItem, p registry.BatchProgress) phase {
+	if !batch.Status.Settled() && p.Content > 0 && correctedBy(p) == nil {
+		return phaseMine
+	}
 	switch batch.Status {
 	case registry.Completed:
 		return phaseDone

@@ -39,6 +39,8 @@ func TestPhaseOf(t *testing.T) {
 		{registry.WorkItem{Status: registry.Failed, ErrorClass: registry.JobsFault}, registry.BatchProgress{Failed: 2}, phaseTheirs},
 		{registry.WorkItem{Status: registry.Failed, ErrorClass: registry.ContentFault}, registry.BatchProgress{}, phaseMine},
 		{registry.WorkItem{Status: registry.Failed, ErrorClass: registry.SystemFault}, registry.BatchProgress{}, phaseTheirs},
+		{registry.WorkItem{Status: registry.Running, State: registry.StateProcessing}, registry.BatchProgress{Failed: 2, Content: 2, Corrected: 1}, phaseMine},
+		{registry.WorkItem{Status: registry.Running, State: registry.StateProcessing}, registry.BatchProgress{Failed: 2}, phaseRunning},
 		{registry.WorkItem{Status: registry.Completed}, registry.BatchProgress{}, phaseDone},
 		{registry.WorkItem{Status: registry.Deleted}, registry.BatchProgress{}, phaseStopped},
 		{registry.WorkItem{Status: registry.Pending, State: registry.StateHeld}, registry.BatchProgress{}, phaseWaiting},

@@ -235,7 +235,7 @@ var wraps = regexp.MustCompile(`^(?:%[wv]: )+|(?:(?:: |; )%[wv])+$`)
 var ends = regexp.MustCompile(`^[;:,]? +|[;,]? *\n?$|^[;,]|: $`)
 
 // internal are formats of errors that only a fault of Holdfast brings about.
-var internal = regexp.MustCompile(`^(encode|decode|send changes|render page|plan inventory|stage inventory|write system|page: an option|seek to|searched enough|runner was|read form|the state (takes|is not)|result %|a worker cannot|a step cannot end|a timer is|event %d of the history|the step made|request id|only judged|ORDER BY|SELECT|page %s answers|the stream is over|the item's results|what attempt)|is not JSON|claim needs|another claim|data: %s|does not name a process`)
+var internal = regexp.MustCompile(`^(encode|decode|send changes|render page|plan inventory|stage inventory|write system|page: an option|seek to|searched enough|runner was|read form|the state (takes|is not)|result %|a worker cannot|a step cannot end|a timer is|event %d of the history|the step made|request id|only judged|ORDER BY|SELECT|EXISTS|b\.status|page %s answers|the stream is over|the item's results|what attempt)|is not JSON|claim needs|another claim|data: %s|does not name a process`)
 
 // words adds a text or a format, without the errors that it wraps: those are told by themselves.
 func (s *sayer) words(e ast.Expr) {
