@@ -43,9 +43,9 @@ func (p pages) askAct(r *http.Request) (page.Page, error) {
 		refusal := registry.Refuse(it.Position(), act, it.Status)
 		refusal.ItemID = it.ID
 		if reason := refusal.Reason(); reason != "" {
-			return page.Page{}, page.Refused("%v is not possible for %s in its present state (%v); %v", act, it.Heading(), it.State, reason)
+			return page.Page{}, page.Refused("%v is not possible for %s in its present state (%v); %v", act, p.Heading(r, it), it.State, reason)
 		}
-		return page.Page{}, page.Refused("%v is not possible for %s in its present state (%v)", act, it.Heading(), it.State)
+		return page.Page{}, page.Refused("%v is not possible for %s in its present state (%v)", act, p.Heading(r, it), it.State)
 	}
 	form := actPage{Item: it, Command: registry.Command{ItemID: it.ID, Act: act, From: registry.Stage(r.URL.Query().Get("from"))}}
 	if err := p.preview(r.Context(), &form); err != nil {
@@ -127,7 +127,7 @@ func (p pages) actForm(r *http.Request, a actPage) page.Page {
 	if route, ok := a.Item.Route(); ok && a.Command.Act == registry.ActRequeue {
 		a.Stages = route.UpTo(a.Item.Stage)
 	}
-	return page.Page{Name: "act", Title: p.Texts(r).T(page.Label(a.Command.Act)) + ": " + a.Item.Heading(), Section: "items", Content: a}
+	return page.Page{Name: "act", Title: p.Texts(r).T(page.Label(a.Command.Act)) + ": " + p.Heading(r, a.Item), Section: "items", Content: a}
 }
 
 // needsReason reports whether an act must have a reason.

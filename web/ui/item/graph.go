@@ -68,7 +68,7 @@ func (p pages) around(r *http.Request) (page.Page, error) {
 	}
 	g := p.graphOf(r.Context(), v)
 	g.ID, g.Item = v.GraphID, &it
-	return page.Page{Name: "graph", Title: p.Texts(r).T("Around %s", it.Heading()), Section: "items", Live: isLive(v), Alike: true, Content: g}, nil
+	return page.Page{Name: "graph", Title: p.Texts(r).T("Around %s", p.Heading(r, it)), Section: "items", Live: isLive(v), Alike: true, Content: g}, nil
 }
 
 // isLive reports whether a node can still change by itself.

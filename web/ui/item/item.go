@@ -131,7 +131,7 @@ func (p pages) item(r *http.Request) (page.Page, error) {
 	if i.Task, err = p.taskOf(ctx, it); err != nil {
 		return page.Page{}, err
 	}
-	return page.Page{Name: "item", Title: p.Texts(r).T("Item") + " " + it.Heading(), Section: "items", Live: i.Live, Alike: true, Content: i}, nil
+	return page.Page{Name: "item", Title: p.Texts(r).T("Item") + " " + p.Heading(r, it), Section: "items", Live: i.Live, Alike: true, Content: i}, nil
 }
 
 // waitOf explains why the item waits, and what it allows.

@@ -50,12 +50,14 @@ type Failures struct {
 }
 
 // FailureGroup is a group of failures. Match is the query of its items; "" if there is none. Requeue
-// reports that a requeue helps, and that the viewer may ask for it.
+// reports that a requeue helps, and that the viewer may ask for it. Example is the item ItemID; without
+// ID: it was purged since.
 type FailureGroup struct {
 	registry.FailureGroup
 
 	Match   string
 	Requeue bool
+	Example registry.WorkItem
 }
 
 // FailuresOf groups the failed items of a query.
@@ -65,8 +67,16 @@ func (s *Site) FailuresOf(ctx context.Context, q registry.Query) (f Failures, er
 		return f, err
 	}
 	f.More = list.Next != ""
+	var ids []string
 	for _, g := range list.Rows {
-		shown := FailureGroup{FailureGroup: g}
+		ids = append(ids, g.ItemID)
+	}
+	examples, err := s.ItemsOf(ctx, ids)
+	if err != nil {
+		return f, err
+	}
+	for _, g := range list.Rows {
+		shown := FailureGroup{FailureGroup: g, Example: examples[g.ItemID]}
 		if match, ok := g.Match(q); ok {
 			shown.Match = match.String()
 		}

@@ -281,12 +281,8 @@ func (p pages) progress(r *http.Request) (page.Page, error) {
 	if b.Chosen, err = p.chosen(ctx, b.Spec.Match); err != nil {
 		return page.Page{}, err
 	}
-	b.Title = b.Query
-	if chosen := b.Spec.Match.Chosen(); chosen != nil {
-		b.Title = p.Texts(r).T("%d chosen item|%d chosen items", len(chosen))
-	}
-	if b.Spec.Parent != "" {
-		b.Title, b.List = p.Texts(r).T("the jobs of a batch"), "/batches/"+url.PathEscape(b.Spec.Parent)
+	if b.Title = page.BulkSubject(p.Texts(r), b.Spec); b.Spec.Parent != "" {
+		b.List = "/batches/" + url.PathEscape(b.Spec.Parent)
 	}
 	b.Pending = it.Status == registry.Pending && it.Attempt == 0
 	may := p.MayAct(ctx) && slices.Contains(it.AllowedActs, registry.ActCancel)
@@ -305,7 +301,7 @@ func (p pages) progress(r *http.Request) (page.Page, error) {
 			}
 		}
 	}
-	return page.Page{Name: "progress", Title: p.Texts(r).T(page.Label(b.Spec.Act)) + ": " + b.Title, Section: "items", Live: !it.Status.Settled(), Alike: true, Content: b}, nil
+	return page.Page{Name: "progress", Title: p.Heading(r, it), Section: "items", Live: !it.Status.Settled(), Alike: true, Content: b}, nil
 }
 
 // stop cancels an act on many items: before its start as a whole, later what is left of it.
