@@ -378,15 +378,16 @@
 		}
 		p.id = "";
 	};
+	// told is the error of an upload by its cause; the library's own words are for programmers.
+	const told = (p, err) => {
+		if (p.unreadable) return new Error(say.changed);
+		const answer = err.originalResponse;
+		if (!answer) return err.originalRequest ? new Error(navigator.onLine ? say.unreached : say.lost) : err;
+		try { return new Refused(answer.getStatus(), JSON.parse(answer.getBody())); } catch { /* it is no problem document */ }
+		return new Error(`${say.answered} (HTTP ${answer.getStatus()})`);
+	};
 	const send = (p) => new Promise((done, failed) => {
 		const samples = [];
-		const told = (err) => {
-			const answer = err.originalResponse;
-			const status = answer ? answer.getStatus() : 0;
-			let problem = { code: "unavailable", detail: err.message }; // its words are those of the library
-			try { problem = JSON.parse(answer.getBody()); } catch { /* it is no problem document */ }
-			return new Refused(status || 503, problem);
-		};
 		show(p, "sending", p.from ? `${say.from} ${bytes(p.from)}` : "");
 		p.upload = new tus.Upload(p.blob, {
 			endpoint: form.dataset.uploads,
@@ -420,7 +421,7 @@
 				const rate = (sent - samples[0][1]) / Math.max(now - samples[0][0], 1) * 1000;
 				if (p.state === "sending") show(p, "sending", far(p) + (rate > 0 && samples.length > 2 ? `, ${bytes(Math.round(rate))}/s, ${span((p.size - sent) / rate)} ${say.left}` : ""));
 			},
-			onError(err) { failed(p.unreadable ? new Error(say.changed) : told(err)); },
+			onError(err) { failed(told(p, err)); },
 			onSuccess() { p.sent = true; done(); },
 		});
 		p.upload.start();
