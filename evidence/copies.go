@@ -1,8 +1,10 @@
 package evidence
 
 import (
+	"bufio"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -117,6 +119,21 @@ func (c *Copies) Right(version int) bool {
 	f := File{Version: version}
 	_, there := c.from[f]
 	return there && !c.wrong[f]
+}
+
+// Header returns the header of a version's receipt, which must be Right.
+func (c *Copies) Header(ctx context.Context, version int) (h receipt.Header, err error) {
+	f := File{Version: version}
+	in, err := c.from[f].open(ctx, f)
+	if err != nil {
+		return h, fmt.Errorf("read %s of %s: %w", f, c.ID, err)
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	line, err := bufio.NewReaderSize(in, receipt.MaxLine).ReadSlice('\n')
+	if err != nil {
+		return h, fmt.Errorf("read %s of %s: %w", f, c.ID, err)
+	}
+	return receipt.ParseHeader(string(line))
 }
 
 // Read is Object.Read with each file from the copy that was chosen for it. What a receipt that is not

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -95,20 +96,40 @@ func Find(ctx context.Context, roots ocfl.Roots, keys []receipt.PublicKey, id st
 		if c.Head < o.Head {
 			c.fault("version %d is missing", o.Head)
 		}
-		o.compare(c)
+	}
+	for version := 1; version <= o.Head; version++ {
+		if err := o.compare(ctx, version); err != nil {
+			return nil, err
+		}
 	}
 	return o, nil
 }
 
-// compare compares the inventories of a copy with those of the first copy that has them. A copy with
-// another one than the first does not count as having the version.
-func (o *Object) compare(c *Copy) {
-	for version, inventory := range c.inventories {
-		if first := o.inventory(version); first != inventory {
+// compare compares the inventories of a version. If they differ, the right one is that which the version's right
+// receipt names, or else that of the first copy. A copy with another one does not count as having the version.
+func (o *Object) compare(ctx context.Context, version int) error {
+	right := o.inventory(version)
+	if !slices.ContainsFunc(o.Copies, func(c Copy) bool { return c.inventories[version] != "" && c.inventories[version] != right }) {
+		return nil
+	}
+	if o.evidence.Right(version) {
+		h, err := o.evidence.Header(ctx, version)
+		if err != nil {
+			return err
+		}
+		for _, r := range h.Replicas {
+			if slices.ContainsFunc(o.Copies, func(c Copy) bool { return c.inventories[version] == r.Inventory }) {
+				right = r.Inventory
+			}
+		}
+	}
+	for i := range o.Copies {
+		if c := &o.Copies[i]; c.inventories[version] != "" && c.inventories[version] != right {
 			c.fault("version %d has another inventory than in other storages", version)
 			delete(c.inventories, version)
 		}
 	}
+	return nil
 }
 
 // inventory returns the digest of a version's inventory, ALGORITHM:HEX; "" if no copy has it right.

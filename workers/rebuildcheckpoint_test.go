@@ -2,6 +2,8 @@ package workers_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"path/filepath"
@@ -233,6 +235,36 @@ func TestRebuild_Checkpoints(t *testing.T) {
 			t.Errorf("counted %+v; said %s", got, said)
 		}
 	})
+}
+
+// TestRebuild_OtherInventory: of two storages with different inventories, both of which agree with themselves, the
+// one counts that the signed receipt names, also if it is read last.
+func TestRebuild_OtherInventory(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	in := p.deps.Objects
+	folder, err := in[0].ObjectKey(p.object.ID)
+	must(t, err)
+	text, err := storage.ReadAll(t.Context(), in[0].Store(), folder+"/inventory.json", 1<<20)
+	must(t, err)
+	forged := []byte(strings.Replace(string(text), "a.txt", "b.txt", 1))
+	sum := sha256.Sum256(forged)
+	for _, place := range []string{"/", "/v1/"} {
+		must(t, in[0].Store().Replace(t.Context(), folder+place+"inventory.json", forged))
+		must(t, in[0].Store().Replace(t.Context(), folder+place+"inventory.json.sha256", []byte(hex.EncodeToString(sum[:])+" inventory.json\n")))
+	}
+	to := p.rebuilding(t)
+	said := ""
+	_, err = rebuild.Run(t.Context(), rebuild.Options{Roots: in, To: to, Now: time.Now, Fault: func(o rebuild.Object) error {
+		said += strings.Join(o.Copies[0].Faults, "\n") + strings.Join(o.Copies[1].Faults, "\n")
+		return nil
+	}})
+	must(t, err)
+	o, err := to.Object(t.Context(), p.object.ID)
+	must(t, err)
+	if len(o.Versions) != 1 || len(o.Versions[0].Replicas) != 1 || o.Versions[0].Replicas[0].Storage != second || !strings.Contains(said, "another inventory") {
+		t.Errorf("%+v, said %q", o, said)
+	}
 }
 
 // TestRebuild_NothingTwice: after a rebuild the storages get later events only, and nothing that they have.
