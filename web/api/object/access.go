@@ -30,8 +30,9 @@ type noting struct {
 }
 
 // once calls note unless the same access was noted since midnight, UTC. Concurrent calls wait for the
-// first one and have its error; after an error the next call tries again.
-func (l *accesses) once(ctx context.Context, at time.Time, key registry.Access, note func() error) error {
+// first one and have its error, so its context does not end with ctx; after an error the next call tries
+// again.
+func (l *accesses) once(ctx context.Context, at time.Time, key registry.Access, note func(context.Context) error) error {
 	l.mu.Lock()
 	if day := at.UTC().Format(time.DateOnly); day != l.day || len(l.noted) >= accessesKept {
 		l.day, l.noted = day, map[registry.Access]*noting{}
@@ -48,7 +49,7 @@ func (l *accesses) once(ctx context.Context, at time.Time, key registry.Access, 
 	n := &noting{done: make(chan struct{})}
 	l.noted[key] = n
 	l.mu.Unlock()
-	if n.err = note(); n.err != nil {
+	if n.err = note(context.WithoutCancel(ctx)); n.err != nil {
 		l.mu.Lock()
 		if l.noted[key] == n {
 			delete(l.noted, key)
@@ -94,8 +95,8 @@ func (s *Service) noteOnce(r *http.Request, key, a registry.Access) error {
 		return nil
 	}
 	key.Remote = ""
-	return s.accesses.once(r.Context(), s.Now(), key, func() error {
-		return s.Registry.NoteAccess(context.WithoutCancel(r.Context()), a) // others may wait for it
+	return s.accesses.once(r.Context(), s.Now(), key, func(ctx context.Context) error {
+		return s.Registry.NoteAccess(ctx, a)
 	})
 }
 

@@ -1,6 +1,7 @@
 package object
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -19,9 +20,9 @@ func TestAccesses(t *testing.T) {
 	at := time.Date(2027, 1, 31, 23, 59, 59, 0, time.UTC)
 	key := registry.Access{Kind: registry.EventFilesRead, ObjectID: "ark:/99999/fk4a", Version: 1}
 	var notes atomic.Int32
-	note := func() error { notes.Add(1); return nil }
+	note := func(context.Context) error { notes.Add(1); return nil }
 	failed := errors.New("the database is full")
-	if err := l.once(t.Context(), at, key, func() error { return failed }); !errors.Is(err, failed) {
+	if err := l.once(t.Context(), at, key, func(context.Context) error { return failed }); !errors.Is(err, failed) {
 		t.Errorf("a failure: %v", err)
 	}
 	var all sync.WaitGroup
@@ -42,7 +43,7 @@ func TestAccesses(t *testing.T) {
 	for n := range 2*accessesKept + 1 {
 		other := key
 		other.ObjectID = fmt.Sprint(n)
-		if err := l.once(t.Context(), at, other, func() error { return nil }); err != nil || len(l.noted) > accessesKept {
+		if err := l.once(t.Context(), at, other, func(context.Context) error { return nil }); err != nil || len(l.noted) > accessesKept {
 			t.Fatalf("%d are remembered: %v", len(l.noted), err)
 		}
 	}
