@@ -45,6 +45,23 @@ func TestFixity(t *testing.T) {
 	}
 	says(t, "the events", h.must(0, "object", "events", id).stdout, "fixity check", "failure", "damaged in storage storage", "repaired in storage storage", "v1/inventory.json")
 
+	report, today := filepath.Join(t.TempDir(), "report"), time.Now().UTC()
+	day := today.Format(time.DateOnly)
+	h.must(0, "evidence", "--from", today.AddDate(0, 0, -1).Format(time.DateOnly), "--to", day, "--out", report)
+	says(t, "its incidents", read(t, filepath.Join(report, "incidents.csv")), "fixity check,failure,", "damaged in storage storage", "replication,success,", "repaired in storage storage")
+	says(t, "its coverage", read(t, filepath.Join(report, "fixity.csv")), "\nsecond,", "\nstorage,", ",100.00,")
+	says(t, "its check", h.runIn("", "check", report).stdout, ": valid evidence report", "signed by key")
+	if r := h.must(0, "evidence", "--from", day, "--to", day, "--out", report+".zip"); !strings.Contains(r.stdout, "README.txt") {
+		t.Errorf("the report as a zip: %s", r.stdout)
+	}
+	says(t, "the zip's check", h.runIn("", "check", report+".zip").stdout, ": valid evidence report")
+	if err := os.WriteFile(filepath.Join(report, "incidents.csv"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := h.runIn("", "check", report); r.code != 6 || !strings.Contains(r.stdout, "incidents.csv was changed") {
+		t.Errorf("the check of a changed report: %d %s", r.code, r.stdout)
+	}
+
 	damage(t, here)
 	if err := os.Remove(there); err != nil {
 		t.Fatal(err)

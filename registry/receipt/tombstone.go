@@ -102,21 +102,10 @@ func ReadTombstone(text []byte, keys []PublicKey) (t Tombstone, trusted bool, er
 	if !bytes.Equal(w.b, head) || in.Format != TombstoneFormat || t.Object == "" {
 		return t, false, fmt.Errorf("%w: %w", ErrTombstone, errForm)
 	}
-	if t.Key == "" && t.PublicKey == "" && len(rest) == 0 {
-		return t, false, nil
+	if trusted, err = verifyHead(t.Key, t.PublicKey, head, rest, keys); err != nil {
+		return t, false, fmt.Errorf("%w: %w", ErrTombstone, err)
 	}
-	own, err := ParsePublicKey(t.PublicKey)
-	if err != nil || own.ID() != t.Key {
-		return t, false, fmt.Errorf("%w: it does not name its key", ErrTombstone)
-	}
-	signature, err := parseSignature(rest)
-	if err != nil {
-		return t, false, fmt.Errorf("%w: its signature is malformed: %w", ErrTombstone, err)
-	}
-	if !signedBy([]PublicKey{own}, t.Key, head, signature) {
-		return t, false, fmt.Errorf("%w: it was changed after signing", ErrTombstone)
-	}
-	return t, signedBy(keys, t.Key, head, signature), nil
+	return t, trusted, nil
 }
 
 // earlierTombstone reads one of a program before tombstones were signed.

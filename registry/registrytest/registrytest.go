@@ -16,6 +16,7 @@ import (
 
 	"github.com/holdfast/holdfast/internal/looptest"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/survey"
 )
 
 // Store is the whole Registry: all roles.
@@ -54,6 +55,7 @@ type Store interface {
 	registry.Requesting
 	registry.Rechecking
 	registry.HoldingsReader
+	survey.Reader
 	// Of receivers.
 	registry.Notifying
 	registry.Subscribing

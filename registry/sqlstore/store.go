@@ -20,6 +20,7 @@ import (
 	"github.com/holdfast/holdfast/registry/schedules"
 	"github.com/holdfast/holdfast/registry/search"
 	"github.com/holdfast/holdfast/registry/sqldb"
+	"github.com/holdfast/holdfast/registry/survey"
 	"github.com/holdfast/holdfast/registry/tasks"
 	"github.com/holdfast/holdfast/registry/throughput"
 	"github.com/holdfast/holdfast/registry/why"
@@ -57,6 +58,7 @@ type Store struct {
 	*bulk.Acts
 	*why.Reasons
 	*throughput.Meter
+	*survey.Survey
 
 	db *sqldb.DB
 }
@@ -87,6 +89,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	s.Acts = bulk.New(db, engine, s.Search)
 	s.Reasons = why.New(db, engine, s.Search)
 	s.Meter = throughput.New(db, engine)
+	s.Survey = survey.New(db, o.ReceiptKey)
 	hooks := work.Hooks{OneByOne: collection.OneByOne}
 	s.Accounts.Join(&hooks)
 	s.Catalog.Join(&hooks)

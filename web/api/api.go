@@ -2,10 +2,10 @@
 // health, sign-in and the pages.
 //
 // The operations are in the packages below it, one per subject: upload, submission, function, item,
-// queue, object, checkpoint, collection, outbound, event, account. Shared code is in endpoint, access,
-// scope, shortid, valid, lookup and redact. A subject imports these and no other subject, except
-// that submission submits what upload has received. The tests of operations are here: they call the
-// whole server over HTTP.
+// queue, object, checkpoint, collection, outbound, event, evidencereport, account. Shared code is in
+// endpoint, access, scope, shortid, valid, lookup and redact. A subject imports these and no other
+// subject, except that submission submits what upload has received. The tests of operations are here:
+// they call the whole server over HTTP.
 //
 // Nothing is acknowledged before it is durable: an upload when its bytes and its record are stored,
 // a submission when its batch is committed. Every request has a token whose role allows it. Every
@@ -37,6 +37,7 @@ import (
 	"github.com/holdfast/holdfast/web/api/collection"
 	"github.com/holdfast/holdfast/web/api/endpoint"
 	"github.com/holdfast/holdfast/web/api/event"
+	"github.com/holdfast/holdfast/web/api/evidencereport"
 	"github.com/holdfast/holdfast/web/api/function"
 	"github.com/holdfast/holdfast/web/api/item"
 	"github.com/holdfast/holdfast/web/api/object"
@@ -195,6 +196,7 @@ func addOperations(s *endpoint.Server, limited scope.Registry, o Options) *uploa
 	(&checkpoint.Service{Server: s, Registry: limited, All: o.Registry, Objects: o.Objects, Chains: o.Chains}).Routes()
 	(&account.Service{Server: s, Registry: limited, SignIn: o.SignIn}).Routes()
 	(&outbound.Service{Server: s, Registry: limited, Keys: o.Keys}).Routes()
+	(&evidencereport.Service{Server: s, Registry: limited, Objects: o.Objects}).Routes()
 	(&event.Service{Server: s, Registry: limited, SignIn: o.SignIn, KeepAlive: o.KeepAlive}).Routes()
 	return uploads
 }

@@ -60,6 +60,7 @@ func TestAccess_Menu(t *testing.T) {
 		"/deletions":   staff,
 		"/tokens":      {registry.RoleAdmin},
 		"/audit":       {registry.RoleOperator, registry.RoleAdmin},
+		"/evidence":    {registry.RoleOperator, registry.RoleAdmin},
 		"/help":        append([]registry.Role{registry.RoleDepositor}, staff...),
 		"/api":         append([]registry.Role{registry.RoleDepositor}, staff...),
 	}

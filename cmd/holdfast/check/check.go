@@ -1,5 +1,5 @@
 // Package check has the command `holdfast check`, which validates files, folders and buckets by the
-// rules of a submission, and verifies receipts.
+// rules of a submission, and verifies receipts and evidence reports.
 //
 // It needs no running Holdfast and writes nothing. The rules are in packages intake and receipt.
 package check
@@ -117,6 +117,14 @@ func checkPaths(ctx context.Context, a *cli.App, paths []string, c check) error 
 	}
 	var codes []exit.Code
 	for _, path := range paths {
+		if code, found, err := checkReport(a, path, keys); found {
+			if err != nil {
+				code = exit.Of(err)
+				a.Complain(fmt.Errorf("check %s: %w", path, err))
+			}
+			codes = append(codes, code)
+			continue
+		}
 		if found, err := typeOf(path); t == receiptType || err == nil && (found != "" || c.against != "" || len(keys) > 0) {
 			code, err := checkReceipt(ctx, a, path, c.against, keys)
 			if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast/holdfast/registry/registrytest"
 	"github.com/holdfast/holdfast/registry/schedules/schedulestest"
 	"github.com/holdfast/holdfast/registry/search/searchtest"
+	"github.com/holdfast/holdfast/registry/survey/surveytest"
 	"github.com/holdfast/holdfast/registry/tasks/taskstest"
 	"github.com/holdfast/holdfast/registry/throughput/throughputtest"
 	"github.com/holdfast/holdfast/registry/work/worktest"
@@ -61,6 +62,7 @@ func topics() []registrytest.Topic {
 		worktest.Topics(),
 		taskstest.Topics(),
 		schedulestest.Topics(),
+		surveytest.Topics(),
 		throughputtest.Topics(),
 		processestest.Topics(),
 		catalogtest.Topics(),

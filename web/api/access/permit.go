@@ -193,6 +193,8 @@ func Roles() map[string][]registry.Role {
 		"list-feed":  reader,
 		"list-audit": operator,
 
+		"evidence-report": operator, // it has of the audit log who read what
+
 		Pages: reader,
 	}
 	worker := []registry.Role{registry.RoleWorker, registry.RoleAdmin}

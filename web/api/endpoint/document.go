@@ -60,7 +60,7 @@ var tags = []struct {
 	{&huma.Tag{Name: "queue", Description: "Waiting and running items, holds, workers."}, []string{"queue", "holds", "workers", "orphans"}},
 	{&huma.Tag{Name: "objects", Description: "Preserved objects: versions, files, content, PREMIS, receipts, checks, restores, deletions."}, []string{"objects", "deletions", "receipt-keys", "checkpoints"}},
 	{&huma.Tag{Name: "collections", Description: "Collections with their profiles and credentials."}, []string{"collections"}},
-	{&huma.Tag{Name: "events", Description: "The feed, live events, the audit list, subscriptions."}, []string{"events", "feed", "audit", "subscriptions"}},
+	{&huma.Tag{Name: "events", Description: "The feed, live events, the audit list, evidence reports, subscriptions."}, []string{"events", "feed", "audit", "evidence-report", "subscriptions"}},
 	{&huma.Tag{Name: "access", Description: "Tokens, browser sessions, sign-in links."}, []string{"token", "tokens", "sessions", "sign-in-links"}},
 }
 

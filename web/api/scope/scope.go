@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/survey"
 	"github.com/holdfast/holdfast/web/api/access"
 )
 
@@ -51,6 +52,7 @@ type Registry interface {
 	registry.TokenKeeper
 	registry.ViewKeeper
 	registry.Secrets
+	survey.Reader
 }
 
 // New returns r limited to what the caller in each call's context (web/api/access) may see. Without
@@ -61,7 +63,7 @@ type Registry interface {
 func New(r Registry) Registry {
 	return scoped{
 		Working: r, Serving: r, Stepping: r, Batching: r, Preserving: r, EventsSigning: r, Locking: r, Deleting: r, Checking: r, Restoring: r, Delivering: r, Mailing: r, Unlocking: r,
-		Accessing: r, Commanding: r, Holding: r, Requesting: r, Rechecking: r, Deciding: r, Notifying: r, Subscribing: r, Scheduling: r, TokenKeeper: r, Secrets: r,
+		Accessing: r, Commanding: r, Holding: r, Requesting: r, Rechecking: r, Deciding: r, Notifying: r, Subscribing: r, Scheduling: r, TokenKeeper: r, Secrets: r, Reader: r,
 		all: r,
 	}
 }
@@ -93,6 +95,8 @@ type scoped struct {
 	registry.Scheduling
 	registry.TokenKeeper
 	registry.Secrets
+	// Reports are for those who see everything.
+	survey.Reader
 	all Registry
 }
 

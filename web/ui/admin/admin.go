@@ -1,5 +1,5 @@
 // Package admin serves the pages of administration: collections with the versions of their profiles,
-// subscriptions, credentials, and the audit list.
+// subscriptions, credentials, the audit list, and evidence reports.
 package admin
 
 import (
@@ -22,7 +22,7 @@ type pages struct{ *page.Site }
 // Add adds the pages to a site.
 func Add(s *page.Site) {
 	p := pages{s}
-	s.Add(files, template.FuncMap{"collectionURL": collectionURL, "number": number, "subscriptionURL": subscriptionURL, "joined": joined[string], "joinedActions": joined[registry.Action], "joinedStates": joined[registry.State]}, "collections", "collection", "profile", "versions", "version", "credentials", "audit",
+	s.Add(files, template.FuncMap{"collectionURL": collectionURL, "number": number, "subscriptionURL": subscriptionURL, "joined": joined[string], "joinedActions": joined[registry.Action], "joinedStates": joined[registry.State]}, "collections", "collection", "profile", "versions", "version", "credentials", "audit", "evidence",
 		"subscriptions", "subscription", "subscriptionform")
 	s.Get("/collections", p.collections)
 	s.Get("/collections/{name}", p.collection)
@@ -48,6 +48,8 @@ func Add(s *page.Site) {
 	s.Post("/new/subscription", p.saveSubscription)
 	s.Get("/audit", p.audit)
 	s.Serve("GET /audit.csv", p.auditCSV)
+	s.Get("/evidence", p.evidence)
+	s.Serve("GET /evidence.zip", p.evidenceZip)
 	s.Get("/new/collection", p.newCollection)
 	s.Post("/new/collection", p.saveProfile)
 }

@@ -87,3 +87,22 @@ func linkOf(t testing.TB, text, rel string) string {
 	must(t, err)
 	return to
 }
+
+// TestEvidence: the form leads to a report, and says on a page what is wrong.
+func TestEvidence(t *testing.T) {
+	s := withKeys(t)
+	operator := as(t, s, registry.RoleOperator)
+	s.Get(t, "/evidence", http.StatusForbidden)
+	has(t, operator.Get(t, "/evidence", http.StatusOK), `action="/evidence.zip"`, `type="date"`, ">default</option>")
+	w := operator.Send(t, http.MethodGet, "/evidence.zip?from=2026-01-01&to=2026-01-31&collection=default", nil)
+	if to := w.Header().Get("Location"); w.Code != http.StatusSeeOther || to != "/api/v1/evidence-report?collection=default&from=2026-01-01&to=2026-01-31" {
+		t.Errorf("status %d, %s", w.Code, to)
+	}
+	if w := s.Send(t, http.MethodGet, "/evidence.zip?from=2026-01-01&to=2026-01-31", nil); w.Code != http.StatusForbidden {
+		t.Errorf("a viewer: %d", w.Code)
+	}
+	has(t, operator.Get(t, "/evidence.zip?from=2026-02-01&to=2026-01-31", http.StatusBadRequest), "before the first day")
+	has(t, operator.Get(t, "/evidence.zip?from=2026-02-01&to=2999-01-31", http.StatusBadRequest), "in the future")
+	operator.Get(t, "/evidence.zip?from=2026-02-01", http.StatusBadRequest)
+	operator.Get(t, "/evidence.zip?from=2026-01-01&to=2026-01-31&collection=none", http.StatusNotFound)
+}

@@ -50,6 +50,7 @@ var menuOf = []struct {
 		{section: "subscriptions", title: "Subscriptions", path: "/subscriptions", operation: "list-subscriptions"},
 		{section: "tokens", title: "Tokens", path: "/tokens", operation: "list-tokens"},
 		{section: "audit", title: "Audit", path: "/audit", operation: "list-audit"},
+		{section: "evidence", title: "Evidence for a period", path: "/evidence", operation: "evidence-report"},
 	}},
 	{"Help", []entry{
 		{section: "help", title: "Help", path: "/help", operation: "list-batches"},

@@ -1,0 +1,67 @@
+package admin
+
+import (
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/ui/page"
+	"github.com/holdfast/holdfast/web/wire"
+)
+
+// evidencePage is the content of the form for an evidence report.
+type evidencePage struct {
+	From, To    string // the last whole year
+	Today       string
+	Collections []registry.Collection
+}
+
+// evidence shows the form for an evidence report.
+func (p pages) evidence(r *http.Request) (page.Page, error) {
+	if err := p.need(r, "evidence-report"); err != nil {
+		return page.Page{}, err
+	}
+	all, err := p.API.Collections(r.Context())
+	if err != nil {
+		return page.Page{}, err
+	}
+	now := time.Now().UTC()
+	year := time.Date(now.Year()-1, 1, 1, 0, 0, 0, 0, time.UTC)
+	content := evidencePage{From: year.Format(day), To: year.AddDate(1, 0, -1).Format(day), Today: now.Format(day), Collections: all}
+	return page.Page{Name: "evidence", Title: p.Texts(r).T("Evidence for a period"), Section: "evidence", Content: content}, nil
+}
+
+// evidenceZip sends the browser to the report, which the API streams. Here it finds what is wrong with the
+// form, so that a person reads it on a page.
+func (p pages) evidenceZip(w http.ResponseWriter, r *http.Request) {
+	values := r.URL.Query()
+	err := p.need(r, "evidence-report")
+	var from, to time.Time
+	for name, at := range map[string]*time.Time{"from": &from, "to": &to} {
+		if err != nil {
+			break
+		}
+		if *at, err = time.Parse(day, values.Get(name)); err != nil {
+			err = page.Invalid("%.50q is not a day, such as 2027-01-31", values.Get(name))
+		}
+	}
+	if err == nil && to.Before(from) {
+		err = page.Invalid("the last day %s is before the first day %s", to.Format(day), from.Format(day))
+	}
+	if err == nil && to.After(time.Now().UTC()) {
+		err = page.Invalid("the last day %s is in the future", to.Format(day))
+	}
+	if name := values.Get("collection"); err == nil && name != "" {
+		_, err = p.API.Collection(r.Context(), name)
+	}
+	if err != nil {
+		p.Fail(w, r, err)
+		return
+	}
+	query := url.Values{"from": {from.Format(day)}, "to": {to.Format(day)}}
+	if name := values.Get("collection"); name != "" {
+		query.Set("collection", name)
+	}
+	http.Redirect(w, r, wire.Base+"/evidence-report?"+query.Encode(), http.StatusSeeOther)
+}
