@@ -201,8 +201,30 @@ func (p *Package) info() []bagit.Tag {
 	if o.Title != "" {
 		info = append(info, bagit.Tag{Label: "External-Description", Value: oneLine(o.Title)})
 	}
+	info = append(info, termsTags(o.Terms)...)
 	return append(info, bagit.Tag{Label: "Object-Version", Value: strconv.Itoa(p.version)},
 		bagit.Tag{Label: bagit.PayloadOxumLabel, Value: p.bag.payload.String()})
+}
+
+// termsTags returns the rights, preservation level and embargo in force, with labels of our own: BagIt
+// reserves none for them.
+func termsTags(t registry.Terms) (tags []bagit.Tag) {
+	add := func(label, value string) {
+		if value != "" {
+			tags = append(tags, bagit.Tag{Label: label, Value: oneLine(value)})
+		}
+	}
+	if r := t.Rights; r != nil {
+		add("Rights-Basis", string(r.Basis))
+		add("Rights-Status", r.Status)
+		add("Rights-Jurisdiction", r.Jurisdiction)
+		add("Rights-Statement", r.Statement)
+		add("Rights-URI", r.URI)
+	}
+	add("Preservation-Level", t.PreservationLevel)
+	add("Embargo-Until", t.EmbargoUntil)
+	add("Embargo-Reason", t.EmbargoReason)
+	return tags
 }
 
 // oneLine returns text as a valid value of a tag.

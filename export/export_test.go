@@ -104,7 +104,10 @@ func lay(t *testing.T, m *memory, opts export.Options) *export.Package {
 func layFrom(t *testing.T, m *memory, from *replica.Reader, opts export.Options) *export.Package {
 	t.Helper()
 	opts.At, opts.Agent = time.Date(2026, 2, 3, 4, 5, 6, 7, time.UTC), "test"
-	o := registry.Object{ID: "ark:/99999/fk4x", ARK: "ark:/99999/fk4x", Title: "A\nb", LocalIDs: []string{"one", "two"}}
+	o := registry.Object{ID: "ark:/99999/fk4x", ARK: "ark:/99999/fk4x", Title: "A\nb", LocalIDs: []string{"one", "two"}, Terms: registry.Terms{
+		Rights:            &registry.Rights{Basis: registry.Copyright, Status: "copyrighted", Jurisdiction: "de", Statement: "until\n2037", URI: "https://example.org/r"},
+		PreservationLevel: "full", EmbargoUntil: "2030-01-01", EmbargoReason: "a letter",
+	}}
 	p, err := export.New(t.Context(), o, 2, m.Files, from, opts)
 	if err != nil {
 		t.Fatal(err)
@@ -283,6 +286,8 @@ func TestTar_Content(t *testing.T) {
 		if diff := cmp.Diff(map[string]string{
 			"Bag-Software-Agent": "test;", "Bagging-Date": "2026-02-03;", "External-Identifier": "ark:/99999/fk4x;", "Internal-Sender-Identifier": "one;two;",
 			"External-Description": "A b;", "Object-Version": "2;", "Payload-Oxum": "1503.4;",
+			"Rights-Basis": "copyright;", "Rights-Status": "copyrighted;", "Rights-Jurisdiction": "de;", "Rights-Statement": "until 2037;", "Rights-URI": "https://example.org/r;",
+			"Preservation-Level": "full;", "Embargo-Until": "2030-01-01;", "Embargo-Reason": "a letter;",
 		}, tags); diff != "" {
 			t.Errorf("%s: tags (-want +got):\n%s", name, diff)
 		}
