@@ -128,11 +128,42 @@ func upgrade(t *testing.T, postgres bool) {
 			t.Errorf("item %s was charged with %d tries for an upgrade", it.ID, it.Tries)
 		}
 	}
-	if r := f.run("object", "verify", "--all"); r.code != 0 {
-		t.Errorf("verify ended with %d: %s%s", r.code, r.stdout, r.stderr)
-	}
+	f.soundAfterUpgrade()
 	f.stopAll()
 	f.checkInvariants()
+}
+
+// soundAfterUpgrade checks that every object is right. Workers of a version from before receipts lay beside the
+// bytes wrote none; the next fixity check of each object does.
+func (f *fleet) soundAfterUpgrade() {
+	f.t.Helper()
+	objects := 0
+	for line := range strings.Lines(f.run("object", "verify", "--all", "--json").stdout) {
+		var report struct {
+			ObjectID string `json:"object_id"`
+			Valid    bool   `json:"valid"`
+			Faults   []struct{ Code, Path, Message string }
+		}
+		if err := json.Unmarshal([]byte(line), &report); err != nil {
+			f.t.Fatalf("verify printed %q: %v", line, err)
+		}
+		objects++
+		notWritten := false
+		for _, fault := range report.Faults {
+			switch {
+			case fault.Code == "R008" && fault.Path == "extensions/holdfast-evidence/v1.receipt.jsonl" && fault.Message == "it is missing":
+				notWritten = true
+			case !strings.HasPrefix(fault.Code, "W"):
+				f.t.Errorf("object %s: %+v", report.ObjectID, fault)
+			}
+		}
+		if !report.Valid && !notWritten {
+			f.t.Errorf("an object is not right: %s", line)
+		}
+	}
+	if objects == 0 {
+		f.t.Error("no object was verified")
+	}
 }
 
 // schemaOf is the version of the schema that a program makes.
