@@ -43,7 +43,9 @@ func (s *server) guarded(next http.Handler) http.Handler {
 			h.Set("Cache-Control", "no-store")
 		}
 		watched := &watchedWriter{ResponseWriter: w}
-		defer func() { metrics.Requested(begun, at.pattern, r.Method, cmp.Or(watched.status, http.StatusOK), *wait) }()
+		defer func() {
+			metrics.Requested(begun, at.pattern, r.Method, cmp.Or(watched.status, http.StatusOK), wait.Load())
+		}()
 		defer func() {
 			if cause := recover(); cause != nil {
 				s.panicked(watched, r, cause)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast/holdfast/intake"
@@ -218,9 +219,10 @@ func waits(code wire.Code) bool {
 
 type waitKey struct{}
 
-// NoteWait returns a context for a request. wait becomes true if the request is refused as a normal wait.
-func NoteWait(ctx context.Context) (with context.Context, wait *bool) {
-	wait = new(bool)
+// NoteWait returns a context for a request. wait becomes true if the request is refused as a normal wait,
+// or one of its calls, which may run at the same time.
+func NoteWait(ctx context.Context) (with context.Context, wait *atomic.Bool) {
+	wait = new(atomic.Bool)
 	return context.WithValue(ctx, waitKey{}, wait), wait
 }
 
@@ -271,8 +273,8 @@ func (s *Server) Problem(r *http.Request, err error) *wire.Problem {
 	} else {
 		log.ErrorContext(r.Context(), "request failed", "err", webserver.ErrorText(err))
 	}
-	if wait, _ := r.Context().Value(waitKey{}).(*bool); wait != nil {
-		*wait = waits(answer.Code)
+	if wait, _ := r.Context().Value(waitKey{}).(*atomic.Bool); wait != nil && waits(answer.Code) {
+		wait.Store(true)
 	}
 	if s.notable(r, &answer) {
 		s.refused(r, &answer)
