@@ -1,13 +1,11 @@
 // The pages work without this file. It keeps times and live parts up to date, and adds shortcuts.
 "use strict";
 
-// --- The reader's time zone: the server formats times in the zone of this cookie. ---
+// --- The reader's time zone: the server formats times in the zone of this cookie. The page of sign-in sets it. ---
 (() => {
 	const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 	if (zone && !/(^|; )zone=/.test(document.cookie)) {
 		document.cookie = `zone=${zone}; path=/; max-age=31536000; samesite=lax` + (location.protocol === "https:" ? "; secure" : "");
-		// The first page of a browser has come in UTC.
-		if (!/^(Etc\/)?UTC$/.test(zone) && /(^|; )zone=/.test(document.cookie)) location.reload();
 	}
 	const zones = document.getElementById("zones");
 	document.getElementById("zone")?.addEventListener("focus", () => {
