@@ -294,7 +294,8 @@ func (tab *Tab) Leaves(act func()) {
 	tab.t.Helper()
 	Eval[bool](tab, "window.isBefore = true")
 	act()
-	tab.Await("!window.isBefore && document.readyState === 'complete'")
+	// Between two pages there may be an empty document, which is complete.
+	tab.Await("!window.isBefore && document.readyState === 'complete' && location.protocol !== 'about:'")
 }
 
 // Type types a text into a field, in place of what it has.
