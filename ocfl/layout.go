@@ -2,7 +2,6 @@ package ocfl
 
 import (
 	"bytes"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,7 +26,9 @@ type Layout interface {
 	shares() bool
 }
 
-// Names of the supported layouts.
+// layouts are the names of the supported layouts.
+var layouts = []string{flatDirect, hashAndID, hashedNTuple, flatOmitPrefix, nTupleOmitPrefix}
+
 const (
 	hashedNTuple   = "0004-hashed-n-tuple-storage-layout"
 	flatOmitPrefix = "0006-flat-omit-prefix-storage-layout"
@@ -61,17 +62,10 @@ func (*HashedNTuple) shares() bool { return false }
 
 // Check implements Layout. It checks the constraints of the extension.
 func (l *HashedNTuple) Check() error {
-	h := newHash(l.DigestAlgorithm)
-	switch {
-	case h == nil:
-		return fmt.Errorf("ocfl: layout 0004: unknown digest algorithm %q", l.DigestAlgorithm)
-	case l.TupleSize < 0 || l.TupleSize > 32 || l.NumberOfTuples < 0 || l.NumberOfTuples > 32:
-		return fmt.Errorf("ocfl: layout 0004: %d tuples of %d, want 0 to 32", l.NumberOfTuples, l.TupleSize)
-	case (l.TupleSize == 0) != (l.NumberOfTuples == 0):
-		return errors.New("ocfl: layout 0004: one of tupleSize and numberOfTuples is 0")
-	case l.TupleSize*l.NumberOfTuples > 2*h.Size():
-		return fmt.Errorf("ocfl: layout 0004: %d tuples of %d are longer than a %s digest", l.NumberOfTuples, l.TupleSize, l.DigestAlgorithm)
-	case l.TupleSize*l.NumberOfTuples == 2*h.Size() && l.ShortObjectRoot:
+	if err := checkTuples("0004", l.DigestAlgorithm, l.TupleSize, l.NumberOfTuples); err != nil {
+		return err
+	}
+	if l.ShortObjectRoot && l.TupleSize*l.NumberOfTuples == 2*newHash(l.DigestAlgorithm).Size() {
 		return errors.New("ocfl: layout 0004: shortObjectRoot leaves no name for the object's folder")
 	}
 	return nil
@@ -82,20 +76,12 @@ func (l *HashedNTuple) Path(id string) (string, error) {
 	if err := l.Check(); err != nil {
 		return "", err
 	}
-	h := newHash(l.DigestAlgorithm)
-	h.Write([]byte(id))
-	digest := hex.EncodeToString(h.Sum(nil))
-	var path strings.Builder
-	for i := range l.NumberOfTuples {
-		path.WriteString(digest[i*l.TupleSize : (i+1)*l.TupleSize])
-		path.WriteByte('/')
-	}
+	digest := hashOf(l.DigestAlgorithm, id)
+	folder := digest
 	if l.ShortObjectRoot {
-		path.WriteString(digest[l.TupleSize*l.NumberOfTuples:])
-	} else {
-		path.WriteString(digest)
+		folder = digest[l.TupleSize*l.NumberOfTuples:]
 	}
-	return path.String(), nil
+	return tuples(digest, l.TupleSize, l.NumberOfTuples) + folder, nil
 }
 
 // FlatOmitPrefix is extension 0006. The folder of an object lies directly below the root. Its name
@@ -135,17 +121,26 @@ func (l *FlatOmitPrefix) Path(id string) (string, error) {
 	if err := l.Check(); err != nil {
 		return "", err
 	}
-	name := id
-	for i := len(id) - len(l.Delimiter); i >= 0; i-- {
-		if strings.EqualFold(id[i:i+len(l.Delimiter)], l.Delimiter) {
-			name = id[i+len(l.Delimiter):]
-			break
+	return topFolder(flatOmitPrefix, id, omitPrefix(id, l.Delimiter))
+}
+
+// omitPrefix returns what follows the last delimiter, whose case is ignored, or the whole identifier.
+func omitPrefix(id, delimiter string) string {
+	for i := len(id) - len(delimiter); i >= 0; i-- {
+		if strings.EqualFold(id[i:i+len(delimiter)], delimiter) {
+			return id[i+len(delimiter):]
 		}
 	}
-	// The name must not be one of the root's own files, nor contain a slash.
+	return id
+}
+
+// topFolder checks that the name that a layout has for an object can be that of a folder in the root: it
+// must not be one of the root's own files, nor contain a slash.
+func topFolder(layout, id, name string) (string, error) {
 	reserved := name == extensionsFolder || name == layoutName || strings.HasPrefix(name, rootPrefix)
 	if reserved || strings.Contains(name, "/") || storage.CheckKey(name) != nil {
-		return "", &PathError{Path: id, Reason: "layout 0006 maps the identifier to " + fmt.Sprintf("%q", name) + ", which is not a folder name"}
+		number, _, _ := strings.Cut(layout, "-")
+		return "", &PathError{Path: id, Reason: fmt.Sprintf("layout %s maps the identifier to %q, which is not a folder name", number, name)}
 	}
 	return name, nil
 }
@@ -164,6 +159,12 @@ func decodeLayout(name string, config []byte, strict bool) (Layout, error) {
 		layout = NewHashedNTuple()
 	case flatOmitPrefix:
 		layout = NewFlatOmitPrefix("")
+	case flatDirect:
+		layout = NewFlatDirect()
+	case hashAndID:
+		layout = NewHashAndID()
+	case nTupleOmitPrefix:
+		layout = NewNTupleOmitPrefix("")
 	default:
 		return nil, fmt.Errorf("%w: unknown layout %q", ErrLayout, name)
 	}

@@ -13,10 +13,18 @@ import (
 	"github.com/holdfast/holdfast/storage/storagetest"
 )
 
-// TestLayouts has the examples of extensions 0004 and 0006.
+// TestLayouts has the examples of extensions 0002, 0003, 0004, 0006 and 0007.
 func TestLayouts(t *testing.T) {
 	md5 := ocfl.NewHashedNTuple()
 	md5.DigestAlgorithm, md5.TupleSize, md5.NumberOfTuples, md5.ShortObjectRoot = "md5", 2, 15, true
+	noTuples := ocfl.NewHashAndID()
+	noTuples.TupleSize, noTuples.NumberOfTuples = 0, 0
+	reversed := ocfl.NewNTupleOmitPrefix(":")
+	reversed.TupleSize, reversed.NumberOfTuples, reversed.ReverseObjectRoot = 4, 2, true
+	padded := ocfl.NewNTupleOmitPrefix("edu/")
+	padded.ZeroPadding = "right"
+	dotted := ocfl.NewNTupleOmitPrefix("edu/")
+	dotted.TupleSize, dotted.ZeroPadding = 1, "right"
 	flat := ocfl.NewHashedNTuple()
 	flat.TupleSize, flat.NumberOfTuples = 0, 0
 	for _, test := range []struct {
@@ -43,6 +51,21 @@ func TestLayouts(t *testing.T) {
 		{ocfl.NewFlatOmitPrefix(":"), "a:0=ocfl_1.1", ""},
 		{ocfl.NewFlatOmitPrefix(":"), "a:" + strings.Repeat("x", 256), ""},
 		{ocfl.NewFlatOmitPrefix("/"), "ark:/99999/fk4abc", "fk4abc"},
+		{ocfl.NewFlatDirect(), "object-01", "object-01"},
+		{ocfl.NewFlatDirect(), "..hor_rib:lé-$id", "..hor_rib:lé-$id"},
+		{ocfl.NewFlatDirect(), "info:fedora/object-01", ""},
+		{ocfl.NewHashAndID(), "object-01", "3c0/ff4/240/object-01"},
+		{ocfl.NewHashAndID(), "..hor/rib:le-$id", "487/326/d8c/%2e%2ehor%2frib%3ale-%24id"},
+		{ocfl.NewHashAndID(), strings.Repeat("abcdefghij", 10) + "a", "5cc/73e/648/" + strings.Repeat("abcdefghij", 10) + "-5cc73e648fbcff136510e330871180922ddacf193b68fdeff855683a01464220"},
+		{noTuples, "..Hor/rib:lè-$id", "%2e%2eHor%2frib%3al%c3%a8-%24id"},
+		{reversed, "namespace:12887296", "6927/8821/12887296"},
+		{reversed, "urn:uuid:6e8bc430-9c3a-11d9-9669-0800200c9a66", "66a9/c002/6e8bc430-9c3a-11d9-9669-0800200c9a66"},
+		{reversed, "abc123", "321c/ba00/abc123"},
+		{padded, "https://institution.edu/3448793", "344/879/300/3448793"},
+		{padded, "https://institution.edu/abc/edu/f8.05v", "f8./05v/000/f8.05v"},
+		{padded, "https://institution.edu/", ""},
+		{padded, "https://institution.edu/é", ""},
+		{dotted, "https://institution.edu/.x", ""},
 	} {
 		got, err := test.layout.Path(test.id)
 		if got != test.want || (err != nil) != (test.want == "") {
@@ -69,20 +92,28 @@ func TestParseLayout(t *testing.T) {
 	t.Parallel()
 	md5 := ocfl.NewHashedNTuple()
 	md5.DigestAlgorithm, md5.TupleSize, md5.NumberOfTuples, md5.ShortObjectRoot = "md5", 2, 15, true
+	reversed := ocfl.NewNTupleOmitPrefix(":")
+	reversed.TupleSize, reversed.NumberOfTuples, reversed.ReverseObjectRoot = 4, 2, true
+	padded := ocfl.NewNTupleOmitPrefix("edu/")
+	padded.ZeroPadding = "right"
 	for text, want := range map[string]ocfl.Layout{
 		"0004":                               ocfl.NewHashedNTuple(),
 		"0004-hashed-n-tuple-storage-layout": ocfl.NewHashedNTuple(),
 		"0004,digestAlgorithm=md5,tupleSize=2,numberOfTuples=15,shortObjectRoot=true": md5,
 		"0006,delimiter=:": ocfl.NewFlatOmitPrefix(":"),
 		"0006-flat-omit-prefix-storage-layout,delimiter=edu/": ocfl.NewFlatOmitPrefix("edu/"),
-		"0006,delimiter==": ocfl.NewFlatOmitPrefix("="),
+		"0006,delimiter==":                      ocfl.NewFlatOmitPrefix("="),
+		"0002":                                  ocfl.NewFlatDirect(),
+		"0003":                                  ocfl.NewHashAndID(),
+		"0007,delimiter=edu/,zeroPadding=right": padded,
+		"0007,delimiter=:,tupleSize=4,numberOfTuples=2,reverseObjectRoot=true": reversed,
 	} {
 		if got, err := ocfl.ParseLayout(text); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%q = %+v, %v, want %+v", text, got, err, want)
 		}
 	}
 	for _, text := range []string{
-		"", "0002", "0006", "0006,delimiter=", "0006,delimiter", "0006,delimiter=a,delimiter=b", "0004,tupleSize=x", "0004,tupleSize=99",
+		"", "0001", "0006", "0007", "0007,delimiter=:,zeroPadding=x", "0007,delimiter=:,tupleSize=0", "0003,tupleSize=0", "0002,delimiter=:", "0006,delimiter=", "0006,delimiter", "0006,delimiter=a,delimiter=b", "0004,tupleSize=x", "0004,tupleSize=99",
 		"0004,delimiter=:", "0004,extensionName=x", "0004,tupleSize=3.5", "0004,", "0004,digestAlgorithm=crc32", "0004,shortObjectRoot=1",
 	} {
 		if got, err := ocfl.ParseLayout(text); !errors.Is(err, ocfl.ErrLayout) {
@@ -103,7 +134,7 @@ func TestOpenRoot_Foreign(t *testing.T) {
 		"no layout":       {map[string]string{"0=ocfl_1.1": "ocfl_1.1\n"}, ""},
 		"1.0":             {map[string]string{"0=ocfl_1.0": "ocfl_1.0\n"}, ""},
 		"default":         {map[string]string{"ocfl_layout.json": `{"extension": "0004-hashed-n-tuple-storage-layout"}`}, placeOf(t, "x:y")},
-		"unknown":         {map[string]string{"ocfl_layout.json": `{"extension": "0002-flat-direct-storage-layout"}`}, ""},
+		"unknown":         {map[string]string{"ocfl_layout.json": `{"extension": "0011-direct-clean-path-layout"}`}, ""},
 		"no parameter":    {map[string]string{"ocfl_layout.json": `{"extension": "` + flat + `"}`}, ""},
 		"with more to it": {map[string]string{"ocfl_layout.json": `{"extension": "` + flat + `"}`, "extensions/" + flat + "/config.json": `{"extensionName": "` + flat + `", "delimiter": ":", "note": 1}`}, "y"},
 		"contradiction":   {map[string]string{"ocfl_layout.json": `{"extension": "` + flat + `"}`, "extensions/" + flat + "/config.json": `{"extensionName": "0004-hashed-n-tuple-storage-layout", "delimiter": ":"}`}, ""},

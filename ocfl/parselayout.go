@@ -11,7 +11,7 @@ import (
 // parameters have the extension's defaults. It returns ErrLayout for invalid text.
 func ParseLayout(text string) (Layout, error) {
 	name, rest, more := strings.Cut(text, ",")
-	for _, known := range []string{hashedNTuple, flatOmitPrefix} {
+	for _, known := range layouts {
 		if number, _, _ := strings.Cut(known, "-"); name == number {
 			name = known
 		}
@@ -26,7 +26,7 @@ func ParseLayout(text string) (Layout, error) {
 			return nil, fmt.Errorf("%w: parameter %q: want NAME=VALUE, each once", ErrLayout, parameter)
 		}
 		switch key {
-		case "tupleSize", "numberOfTuples", "shortObjectRoot":
+		case "tupleSize", "numberOfTuples", "shortObjectRoot", "reverseObjectRoot":
 			config[key] = json.RawMessage(value) // a number, or true or false
 		default:
 			config[key] = value

@@ -9,9 +9,8 @@ import (
 // registeredExtension reports whether the OCFL community's registry has an extension of this name.
 func registeredExtension(name string) bool {
 	switch name {
-	case "0000-example-extension", "0001-digest-algorithms", "0002-flat-direct-storage-layout",
-		"0003-hash-and-id-n-tuple-storage-layout", hashedNTuple, "0005-mutable-head", flatOmitPrefix,
-		"0007-n-tuple-omit-prefix-storage-layout", "0008-schema-registry", "0009-digest-algorithms",
+	case "0000-example-extension", "0001-digest-algorithms", flatDirect, hashAndID, hashedNTuple, "0005-mutable-head",
+		flatOmitPrefix, nTupleOmitPrefix, "0008-schema-registry", "0009-digest-algorithms",
 		"0010-differential-n-tuple-omit-prefix-storage-layout", "0011-direct-clean-path-layout",
 		"0012-hash-and-no-prefix-id-n-tuple-storage-layout", "initial":
 		return true

@@ -415,7 +415,7 @@ func (v *rootValidator) readLayout(ctx context.Context) error {
 		v.fault("E071", layoutName, "%q is not a registered extension", name)
 		return nil
 	}
-	if !slices.Contains([]string{hashedNTuple, flatOmitPrefix}, name) {
+	if !slices.Contains(layouts, name) {
 		return nil // this package does not know where the layout places objects
 	}
 	config, err := v.read(ctx, path.Join(extensionsFolder, name, "config.json"))

@@ -95,7 +95,7 @@ func TestValidateRoot(t *testing.T) {
 		{name: "nothing", damage: func(sampleRoot) {}},
 		{name: "files of others", damage: func(r sampleRoot) { r.write("ocfl_1.1.md", "x"); r.write("README", "x") }},
 		{name: "no layout", damage: flat},
-		{name: "a layout of others", damage: func(r sampleRoot) { r.layout("0002-flat-direct-storage-layout", "") }},
+		{name: "a layout of others", damage: func(r sampleRoot) { r.layout("0011-direct-clean-path-layout", "") }},
 		{name: "a known extension", damage: func(r sampleRoot) { r.write("extensions/0005-mutable-head/a/b", "x") }},
 		{name: "no declaration", damage: func(r sampleRoot) { delete(r.files, "0=ocfl_1.0"); delete(r.files, "0=ocfl_1.1") }, want: "E069 E076"},
 		{name: "two declarations", damage: func(r sampleRoot) {
