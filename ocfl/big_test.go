@@ -92,7 +92,7 @@ func BenchmarkLargeObject(b *testing.B) {
 			}
 		}
 		report := func(what string) { b.ReportMetric(float64(stop())/(1<<20), what+"-peak-MiB"); stop = peak() }
-		prior, err := ocfl.NoPrior(id, ocfl.SHA512)
+		prior, err := ocfl.NoPrior(id, ocfl.SHA512, ocfl.Spec11)
 		if err != nil {
 			b.Fatal(err)
 		}

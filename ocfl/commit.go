@@ -114,6 +114,9 @@ func (c *committer) run(ctx context.Context) error {
 
 // write writes the version. It continues where an earlier call stopped.
 func (c *committer) write(ctx context.Context) error {
+	if spec := c.addition.object.Spec; spec > c.root.spec {
+		return fmt.Errorf("%w: the object declares OCFL %s, the storage root %s", ErrLayout, spec, c.root.spec)
+	}
 	if err := c.checkPredecessor(ctx); err != nil {
 		return err
 	}

@@ -132,7 +132,8 @@ func TestOpenRoot_Foreign(t *testing.T) {
 		want  string // folder of "x:y", or empty for ErrLayout
 	}{
 		"no layout":       {map[string]string{"0=ocfl_1.1": "ocfl_1.1\n"}, ""},
-		"1.0":             {map[string]string{"0=ocfl_1.0": "ocfl_1.0\n"}, ""},
+		"1.0":             {map[string]string{"0=ocfl_1.0": "ocfl_1.0\n", "ocfl_layout.json": `{"extension": "0002-flat-direct-storage-layout"}`}, "x:y"},
+		"1.0, no layout":  {map[string]string{"0=ocfl_1.0": "ocfl_1.0\n"}, ""},
 		"default":         {map[string]string{"ocfl_layout.json": `{"extension": "0004-hashed-n-tuple-storage-layout"}`}, placeOf(t, "x:y")},
 		"unknown":         {map[string]string{"ocfl_layout.json": `{"extension": "0011-direct-clean-path-layout"}`}, ""},
 		"no parameter":    {map[string]string{"ocfl_layout.json": `{"extension": "` + flat + `"}`}, ""},

@@ -43,7 +43,7 @@ func (r *Root) Examine(ctx context.Context, f Stored, through func(io.Reader) io
 // Present returns an error if the storage root is missing. A file missing from an unmounted storage
 // is not Gone.
 func (r *Root) Present(ctx context.Context) error {
-	if _, err := r.store.Stat(ctx, r.prefix+rootPrefix+Spec11); err != nil {
+	if _, err := r.store.Stat(ctx, r.declarationKey()); err != nil {
 		return fmt.Errorf("the storage root is not there: %w", err)
 	}
 	return nil
@@ -282,11 +282,32 @@ func (r *Root) Foreign(ctx context.Context, f Stored, head int, known func(path 
 		if ours[file] || known(file) || strings.HasPrefix(file, p.next+"/") {
 			continue
 		}
+		if older, err := r.sealsOlder(ctx, base, file, n); err != nil {
+			return nil, fmt.Errorf("look for foreign files of %q: %w", f.ID, err)
+		} else if older {
+			continue
+		}
 		if files = append(files, file); len(files) == most {
 			break
 		}
 	}
 	return files, nil
+}
+
+// sealsOlder reports whether a file of the object in base is the sidecar of an inventory before version n
+// by another algorithm than later ones have, as objects of others may have it.
+func (r *Root) sealsOlder(ctx context.Context, base, file string, n int) (bool, error) {
+	folder, name := path.Split(file)
+	suffix, is := strings.CutPrefix(name, inventoryName+".")
+	version, _, ok := parseVersionName(strings.TrimSuffix(folder, "/"))
+	if !is || !ok || version >= n || !addresses(suffix) {
+		return false, nil
+	}
+	_, algorithm, err := r.sealOf(ctx, base+"/"+path.Dir(file))
+	if errors.Is(err, ErrNotFound) {
+		err = nil
+	}
+	return algorithm == suffix, err
 }
 
 // Beside reports whether a path in an object's folder lies below logs or extensions, whose files

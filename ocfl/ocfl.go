@@ -1,5 +1,6 @@
 // Package ocfl stores objects on a storage.Store in the Oxford Common File Layout. It writes
-// version 1.1 and validates 1.0 and 1.1 (https://ocfl.io/1.1/spec/).
+// version 1.1, and 1.0 where an object or a storage root of others declares that, and validates both
+// (https://ocfl.io/1.1/spec/).
 //
 // [NewVersion] plans a version. It touches no storage, and the same input gives the same bytes.
 // [Root.Commit] writes the plan in an order that makes every crash harmless:

@@ -70,13 +70,13 @@ type Prior struct {
 }
 
 // NoPrior stands for the version before the first one of an object. The algorithm is SHA512 or
-// SHA256.
-func NoPrior(id, algorithm string) (Prior, error) {
+// SHA256, spec the version of the specification that the object declares.
+func NoPrior(id, algorithm, spec string) (Prior, error) {
 	inv, err := New(id, algorithm)
 	if err != nil {
 		return Prior{}, err
 	}
-	return Prior{object: Object{ID: inv.ID, Spec: inv.Spec, Algorithm: inv.Algorithm}}, nil
+	return Prior{object: Object{ID: inv.ID, Spec: spec, Algorithm: inv.Algorithm}}, nil
 }
 
 // Prior returns version n of the object id (0 for the head), as the base of a plan. It returns

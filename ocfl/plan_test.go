@@ -284,6 +284,7 @@ func TestForeignObjects(t *testing.T) {
 	folder := cases(t) + "/1.1/"
 	for _, name := range []string{
 		"warn-objects/W001_W004_W005_zero_padded_versions", "warn-objects/W010_no_version_inventory",
+		"warn-objects/W004_versions_diff_digests",
 		"good-objects/minimal_uppercase_digests", "good-objects/minimal_content_dir_called_stuff", "good-objects/spec-ex-full",
 		"good-objects/ocfl_object_all_fixity_digests", "good-objects/minimal_mixed_digests",
 	} {
@@ -325,6 +326,14 @@ func TestForeignObjects(t *testing.T) {
 			if err != nil || !after.Valid() {
 				t.Errorf("after a new version: %+v, %v", after, err)
 			}
+			newest := ocfl.Stored{ID: report.ID, Path: next.VersionName(next.Head()) + "/inventory.json", Algorithm: next.Algorithm}
+			newest.Algorithm, newest.Digest, err = root.Sidecar(t.Context(), newest.ID, newest.Path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if foreign, err := root.Foreign(t.Context(), newest, next.Head(), func(string) bool { return false }); len(foreign) > 0 || err != nil {
+				t.Errorf("foreign files after a new version: %v, %v", foreign, err)
+			}
 			if diff := cmp.Diff(report.Codes(), after.Codes()); diff != "" {
 				t.Errorf("faults change:\n%s", diff)
 			}
@@ -332,6 +341,63 @@ func TestForeignObjects(t *testing.T) {
 				t.Errorf("the version before reads as %+v, %v", got, err)
 			}
 		})
+	}
+}
+
+// TestRoot10 has new versions in a storage root of OCFL 1.0: objects of it stay at 1.0, new ones begin
+// there, and none of 1.1 may come.
+func TestRoot10(t *testing.T) {
+	t.Parallel()
+	store, stage := storagetest.NewMemory(), staging{storagetest.NewMemory()}
+	for key, text := range map[string]string{
+		"0=ocfl_1.0": "ocfl_1.0\n", "ocfl_layout.json": `{"extension": "0003-hash-and-id-n-tuple-storage-layout", "description": ""}`,
+	} {
+		if _, err := storage.Put(t.Context(), store, key, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	root, err := ocfl.OpenRoot(t.Context(), store, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	space := root.Spill()
+	defer space.Close() //nolint:errcheck // only read from
+	roots := ocfl.Roots{{Root: root, Name: "old"}, {Root: newRoot(t, newStore(t)), Name: "new"}}
+	if got := roots.Spec([]string{"new"}); got != ocfl.Spec11 {
+		t.Errorf("without the old root a new object declares %s", got)
+	}
+	prior, err := ocfl.NoPrior("info:fedora/a", ocfl.SHA512, roots.Spec(roots.Names()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 2 {
+		files := []ocfl.File{stage.file(t, fmt.Sprint("file", n), fmt.Sprint("bytes", n))}
+		p, err := ocfl.NewPlan(t.Context(), prior, ocfl.Change{Message: "m", User: &user, Files: ocfl.Files(files), Created: created(n)}, space)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, addition, err := p.InMemory(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := root.CommitAddition(t.Context(), addition, stage.source, ocfl.CommitOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if prior, err = root.Prior(t.Context(), "info:fedora/a", 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report, err := root.Verify(t.Context(), "info:fedora/a", ocfl.ValidateOptions{})
+	if err != nil || !report.Valid() || report.Spec != ocfl.Spec10 || report.Head != "v2" {
+		t.Errorf("the object reads as %+v, %v", report, err)
+	}
+	whole, err := ocfl.ValidateRoot(t.Context(), store, "", ocfl.ValidateOptions{}, func(string, *ocfl.Report) error { return nil })
+	if err != nil || !whole.Valid() || whole.Objects != 1 {
+		t.Errorf("the root reads as %+v, %v", whole, err)
+	}
+	later, _ := plan(t, newObject(t, "urn:new"), ocfl.Change{Message: "m", User: &user, Files: ocfl.Files([]ocfl.File{stage.file(t, "a", "a")})})
+	if err := root.Commit(t.Context(), later, stage.source, ocfl.CommitOptions{}); !errors.Is(err, ocfl.ErrLayout) {
+		t.Errorf("an object of OCFL 1.1: %v, want ErrLayout", err)
 	}
 }
 
@@ -387,7 +453,7 @@ func TestNewPlan(t *testing.T) {
 		{Files: ocfl.Files(many[:5]), Whole: true},
 	} {
 		change.Message, change.User, change.Created = "m", &user, created(n)
-		prior, err := ocfl.NoPrior(base.ID, base.Algorithm)
+		prior, err := ocfl.NoPrior(base.ID, base.Algorithm, ocfl.Spec11)
 		if n > 0 {
 			prior = putInventory(t, root, base)
 		}

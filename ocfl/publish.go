@@ -2,6 +2,7 @@ package ocfl
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,7 +66,7 @@ func (p published) finish(ctx context.Context) (changed bool, err error) {
 	if err := p.rely(ctx, b, p.inventoryKey()); err != nil {
 		return false, err
 	}
-	if changed, err = p.ensure(ctx, b, p.sidecarKey(), sidecarText(p.digest)); err != nil {
+	if changed, err = p.ensureSidecar(ctx, b, p.sidecarKey()); err != nil {
 		return changed, fmt.Errorf("write sidecar: %w", err)
 	}
 	// A worker that lost its lease and continues here must not set the root back to its version.
@@ -121,7 +122,7 @@ func (p published) finishRoot(ctx context.Context, b storage.Batch) (changed boo
 	if err != nil {
 		return changed, fmt.Errorf("write root inventory: %w", err)
 	}
-	sidecar, err := p.ensure(ctx, b, key+"."+p.algorithm, sidecarText(p.digest))
+	sidecar, err := p.ensureSidecar(ctx, b, key+"."+p.algorithm)
 	if err != nil {
 		return changed, fmt.Errorf("write root sidecar: %w", err)
 	}
@@ -151,11 +152,25 @@ func (p published) last(ctx context.Context) (bool, error) {
 	return false, err
 }
 
+// ensureSidecar is ensure for a sidecar of the version's inventory. One that other programs have written
+// may have the digest in capitals, and other white space.
+func (p published) ensureSidecar(ctx context.Context, b storage.Batch, key string) (bool, error) {
+	return p.ensureLike(ctx, b, key, sidecarText(p.digest), func(have []byte) bool {
+		digest, ok := parseSidecar(string(have))
+		return ok && strings.EqualFold(digest, p.digest)
+	})
+}
+
 // ensure adds want at key to a batch unless it is already there. It reports whether it was missing
 // or different.
 func (p published) ensure(ctx context.Context, b storage.Batch, key string, want []byte) (bool, error) {
+	return p.ensureLike(ctx, b, key, want, func(have []byte) bool { return bytes.Equal(have, want) })
+}
+
+// ensureLike is ensure, with a function that says what may stay.
+func (p published) ensureLike(ctx context.Context, b storage.Batch, key string, want []byte, right func(have []byte) bool) (bool, error) {
 	have, err := storage.ReadAll(ctx, p.root.store, key, maxSmall)
-	if err == nil && bytes.Equal(have, want) {
+	if err == nil && right(have) {
 		return false, p.rely(ctx, b, key)
 	}
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
@@ -334,12 +349,12 @@ func (p published) abandon(ctx context.Context, planned *Addition) error {
 		}
 		return fmt.Errorf("%q was written while the version was removed", info.Key)
 	}
-	return p.undeclare(ctx)
+	return p.undeclare(ctx, cmp.Or(planned.object.Spec, Spec11))
 }
 
 // undeclare removes the declaration of an object that has no other files.
-func (p published) undeclare(ctx context.Context) error {
-	name, content := declaration(Spec11) // the version that we write
+func (p published) undeclare(ctx context.Context, spec string) error {
+	name, content := declaration(spec)
 	for info, err := range p.root.store.List(ctx, p.base+"/") {
 		if err != nil {
 			return err

@@ -25,6 +25,7 @@ type Root struct {
 	store  storage.Store
 	prefix string // empty or ends in a slash
 	layout Layout
+	spec   string // that it declares
 }
 
 // maxSmall bounds the declarations, layout files and sidecars that are read as a whole, in bytes.
@@ -32,19 +33,29 @@ const maxSmall = 1 << 16
 
 // HasRoot reports whether there is a storage root in the folder prefix of store.
 func HasRoot(ctx context.Context, store storage.Store, prefix string) (bool, error) {
-	_, err := store.Stat(ctx, path.Join(prefix, rootPrefix+Spec11))
-	if errors.Is(err, storage.ErrNotFound) {
-		return false, nil
+	spec, err := specOf(ctx, store, path.Join(prefix, rootPrefix))
+	return spec != "", err
+}
+
+// specOf returns the newest version of the specification that a root declares, given how the keys of its
+// declarations begin; "" for none.
+func specOf(ctx context.Context, store storage.Store, prefix string) (string, error) {
+	for _, spec := range []string{Spec11, Spec10} {
+		_, err := store.Stat(ctx, prefix+spec)
+		if err == nil {
+			return spec, nil
+		} else if !errors.Is(err, storage.ErrNotFound) {
+			return "", err
+		}
 	}
-	return err == nil, err
+	return "", nil
 }
 
 // OpenRoot opens the storage root in the folder prefix of store; "" means the whole store. If the
 // folder is empty it creates a root. It completes a root whose creation was interrupted.
 //
 // A nil layout accepts any layout; a new root then gets NewHashedNTuple. It returns ErrLayout if
-// the root has another layout or version of the specification, or if the folder holds something
-// else.
+// the root has another layout, or if the folder holds something else.
 func OpenRoot(ctx context.Context, store storage.Store, prefix string, layout Layout) (*Root, error) {
 	if prefix != "" {
 		if err := storage.CheckKey(prefix); err != nil {
@@ -53,18 +64,28 @@ func OpenRoot(ctx context.Context, store storage.Store, prefix string, layout La
 		prefix += "/"
 	}
 	r := &Root{store: store, prefix: prefix, layout: layout}
-	_, err := store.Stat(ctx, prefix+rootPrefix+Spec11)
+	var err error
+	r.spec, err = specOf(ctx, store, prefix+rootPrefix)
 	switch {
-	case errors.Is(err, storage.ErrNotFound):
+	case err != nil:
+	case r.spec == "":
+		r.spec = Spec11
 		err = r.create(ctx)
-	case err == nil:
-		err = errors.Join(r.load(ctx), storage.Rely(ctx, store, prefix+rootPrefix+Spec11))
+	default:
+		err = errors.Join(r.load(ctx), storage.Rely(ctx, store, r.declarationKey()))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open storage root %q: %w", strings.TrimSuffix(prefix, "/"), err)
 	}
 	return r, nil
 }
+
+// declarationKey returns the key of the root's declaration.
+func (r *Root) declarationKey() string { return r.prefix + rootPrefix + r.spec }
+
+// Spec returns the version of the specification that the root declares. No object in it may declare a
+// later one.
+func (r *Root) Spec() string { return r.spec }
 
 // layoutFile is ocfl_layout.json.
 type layoutFile struct {
@@ -81,7 +102,7 @@ func (r *Root) create(ctx context.Context) error {
 		name := strings.TrimPrefix(info.Key, r.prefix)
 		if name != layoutName && !strings.HasPrefix(name, extensionsFolder+"/") {
 			// Another process may have created the root since we looked for its declaration.
-			if _, err := r.store.Stat(ctx, r.prefix+rootPrefix+Spec11); err == nil {
+			if _, err := r.store.Stat(ctx, r.declarationKey()); err == nil {
 				return r.load(ctx)
 			}
 			return fmt.Errorf("%w: no declaration, and it holds %q", ErrLayout, name)

@@ -38,3 +38,15 @@ func (rs Roots) Names() []string {
 	}
 	return names
 }
+
+// Spec returns the version of the specification that a new object may declare in all roots of these names:
+// the earliest of theirs. A name that is not known has no say.
+func (rs Roots) Spec(names []string) string {
+	spec := Spec11
+	for _, n := range rs {
+		if slices.Contains(names, n.Name) {
+			spec = min(spec, n.spec)
+		}
+	}
+	return spec
+}

@@ -132,7 +132,7 @@ func (w *Maker) Announce(ctx context.Context, item *base.Item, d *Drafted) (hold
 // previous returns the object's head, as the base of the plan.
 func (w *Maker) previous(ctx context.Context, item *base.Item, home ocfl.Named, id registry.Identity) (ocfl.Prior, error) {
 	if id.Head == 0 {
-		prior, err := ocfl.NoPrior(id.ARK, item.Spec().Profile.Digests())
+		prior, err := ocfl.NoPrior(id.ARK, item.Spec().Profile.Digests(), w.Objects.Spec(item.Storages))
 		return prior, base.Fatal(err) // the profile requires an unsupported digest
 	}
 	if err := w.ensurePredecessors(ctx, home, id); err != nil {
