@@ -25,6 +25,7 @@ import (
 	"strings"
 
 	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/storage"
 )
 
@@ -35,9 +36,9 @@ type Object struct {
 	ID     string // its ARK; "": not known, and that of its first file
 }
 
-// In returns the folder of an object in a storage root, whether or not the object exists.
-func In(root *ocfl.Root, id string) (Object, error) {
-	folder, err := root.ObjectKey(id)
+// In returns the folder of an object in a storage root, whether or not the object exists. id is its ARK.
+func In(root *ocfl.Root, id string, in registry.Place) (Object, error) {
+	folder, err := root.ObjectKey(in.Stored(id))
 	return Object{Store: root.Store(), Folder: folder, ID: id}, err
 }
 
@@ -86,6 +87,9 @@ func Known(path string) bool {
 	}
 	return ok
 }
+
+// Within reports whether a path in an object's folder lies in the folder of evidence.
+func Within(path string) bool { return strings.HasPrefix(path, ocfl.EvidenceFolder+"/") }
 
 // Key returns the key of a file of evidence in the store.
 func (o Object) Key(f File) string { return o.Folder + "/" + ocfl.EvidenceFolder + "/" + f.String() }

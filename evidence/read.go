@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,38 @@ type Reader struct {
 	Event func(e receipt.Event, hash string) error
 
 	span func(receipt.Span) // is called with the place of each file in the chain; nil: none
+}
+
+// Header returns the header of a version's receipt; there is false if there is none that can be read. It
+// does not verify it. An error is that of the store.
+func (o Object) Header(ctx context.Context, version int) (h receipt.Header, there bool, err error) {
+	in, err := o.Store.Open(ctx, o.Key(File{Version: version}), 0, -1)
+	if errors.Is(err, storage.ErrNotFound) {
+		return h, false, nil
+	} else if err != nil {
+		return h, false, fmt.Errorf("read the receipt of version %d in %q: %w", version, o.Folder, err)
+	}
+	line, err := bufio.NewReaderSize(in, receipt.MaxLine).ReadSlice('\n')
+	if err := errors.Join(err, in.Close()); err != nil {
+		return h, false, nil //nolint:nilerr // whoever verifies it says so
+	}
+	h, err = receipt.ParseHeader(string(line[:len(line)-1]))
+	return h, err == nil, nil
+}
+
+// ARK returns the ARK that the object's receipts name, without verifying them; "": none that can be read.
+func (o Object) ARK(ctx context.Context) (string, error) {
+	files, err := o.List(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, version := range files.Receipts {
+		h, there, err := o.Header(ctx, version)
+		if there || err != nil {
+			return h.Object, err
+		}
+	}
+	return "", nil
 }
 
 // Report is what Read found.

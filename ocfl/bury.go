@@ -28,16 +28,16 @@ func (r *Root) TombstoneKey(id string) string {
 	return r.prefix + tombstones + "/" + hex.EncodeToString(sum[:]) + ".json"
 }
 
-// Bury deletes the object id with all its versions and leaves the tombstone. Calls for the same
-// object must pass the same bytes; otherwise Bury returns ErrLayout. It returns ErrLeft if files
+// Bury deletes the object id with all its versions and leaves the tombstone under another name of the
+// object, which is id but for an object of others. Calls for the same object must pass the same bytes; otherwise Bury returns ErrLayout. It returns ErrLeft if files
 // were written after the removal. It may be repeated at any point.
 //
 // Bury writes the tombstone first. Whoever rebuilds a Registry from the root then knows that the
 // remaining files are to be deleted, and does not take them for a damaged object. Then it removes
 // the root inventory, so that no validator takes the folder for a complete object, then everything
 // else.
-func (r *Root) Bury(ctx context.Context, id string, tombstone []byte) error {
-	if err := putSame(ctx, r.store, r.TombstoneKey(id), tombstone); err != nil {
+func (r *Root) Bury(ctx context.Context, id, name string, tombstone []byte) error {
+	if err := putSame(ctx, r.store, r.TombstoneKey(name), tombstone); err != nil {
 		return fmt.Errorf("write tombstone of %q: %w", id, err)
 	}
 	if err := r.Remove(ctx, id); err != nil {

@@ -361,7 +361,7 @@ func TestRoot10(t *testing.T) {
 		t.Fatal(err)
 	}
 	space := root.Spill()
-	defer space.Close() //nolint:errcheck // only read from
+	defer space.Close()
 	roots := ocfl.Roots{{Root: root, Name: "old"}, {Root: newRoot(t, newStore(t)), Name: "new"}}
 	if got := roots.Spec([]string{"new"}); got != ocfl.Spec11 {
 		t.Errorf("without the old root a new object declares %s", got)

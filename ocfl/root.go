@@ -230,6 +230,13 @@ type Object struct {
 	padding int
 }
 
+// Padding returns to how many digits the numbers of the object's version folders are padded; 0: they are
+// not.
+func (o Object) Padding() int { return o.padding }
+
+// VersionFolder returns the name of a version's folder in the object's.
+func (o Object) VersionFolder(n int) string { return versionName(n, o.padding) }
+
 // Objects yields the objects of the root in the order of their folders. It lists every file of the
 // root, so use it to check a whole root, not to find an object.
 func (r *Root) Objects(ctx context.Context) iter.Seq2[Object, error] {

@@ -33,7 +33,7 @@ func (e *entering) withoutReceipt(until int) error {
 func (e *entering) fromInventory(version int) error {
 	e.fault("version %d has no right receipt: its files and identity are those of its OCFL inventory and system files; its events, formats and times of checks are missing", version)
 	c := e.with(version)
-	inv, err := c.root.Committed(e.ctx, e.ID, version)
+	inv, err := c.root.Committed(e.ctx, e.Stored(), version)
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (e *entering) fromInventory(version int) error {
 		return err
 	}
 	v := registry.EnteredVersion{
-		ObjectID: e.ID,
+		ObjectID: e.ID, Padding: e.Padding,
 		ObjectVersion: registry.ObjectVersion{
 			Version: version, ItemID: h.Item, CreatedAt: h.Created, RecordedAt: h.Created,
 			Inventory: e.inventory(version), Replicas: e.replicas(version, nil),
@@ -103,7 +103,7 @@ func fixityOf(inv *ocfl.Inventory) map[string]map[string]string {
 
 // sizes returns the sizes of the files in a copy's folder by their paths there.
 func (c *Copy) sizes(e *entering) (map[string]int64, error) {
-	folder, err := c.root.ObjectKey(e.ID)
+	folder, err := c.root.ObjectKey(e.Stored())
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func (e *entering) profile() (p registry.Profile, err error) {
 		p.Storages = nil // as by default
 	}
 	// A version with many files is not read into memory for this.
-	in, err := c.root.OpenFile(e.ctx, e.ID, e.Head, registry.SystemFolder+"mrt-membership.txt")
+	in, err := c.root.OpenFile(e.ctx, e.Stored(), e.Head, registry.SystemFolder+"mrt-membership.txt")
 	members, err := e.text(e.Head, "mrt-membership.txt", in, err)
 	p.Collections = strings.Fields(members)
 	return p, err

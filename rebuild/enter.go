@@ -108,7 +108,7 @@ func (e *entering) all() error {
 	case e.recorded != nil && e.recorded.Head == e.Head: // who set them since may have an event that the storages lack
 		e.object.Terms = e.recorded.Terms
 	}
-	e.object.ID, e.object.Head = e.ID, e.Head
+	e.object.ID, e.object.Head, e.object.Place = e.ID, e.Head, e.Place
 	e.object.Evidence = e.places()
 	if e.object.Profile, err = e.profile(); err != nil {
 		return err
@@ -156,7 +156,7 @@ func (e *entering) receipt(h receipt.Header) error {
 	}
 	if h.Format < 3 { // it does not say these
 		c := e.with(h.Version)
-		inv, err := c.root.Committed(e.ctx, e.ID, h.Version)
+		inv, err := c.root.Committed(e.ctx, e.Stored(), h.Version)
 		if err != nil {
 			return err
 		}
@@ -210,7 +210,7 @@ func (e *entering) endVersion() error {
 		return err
 	}
 	v := registry.EnteredVersion{
-		ObjectID: e.ID, LastHash: h.Events.After,
+		ObjectID: e.ID, Padding: e.Padding, LastHash: h.Events.After,
 		ObjectVersion: registry.ObjectVersion{
 			Version: h.Version, ItemID: h.Item, Files: h.Files, SizeBytes: h.Bytes, CreatedAt: h.Created, RecordedAt: h.Recorded,
 			Inventory: e.inventory(h.Version), Replicas: e.replicas(h.Version, h.Replicas),
@@ -222,6 +222,9 @@ func (e *entering) endVersion() error {
 	}
 	if h.Key != "" {
 		v.Key = &registry.ReceiptKey{ID: h.Key, PublicKey: h.PublicKey, FirstUsedAt: h.Recorded}
+	}
+	if h.Format >= 3 && h.Item == "" { // no job made it
+		e.Adopted = h.Version
 	}
 	e.storages = nil
 	for _, r := range h.Replicas {

@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"sync"
 
 	"github.com/holdfast/holdfast/evidence"
@@ -41,7 +40,8 @@ type Copy struct {
 
 // Object is what storages hold of an object.
 type Object struct {
-	ID     string   `json:"object_id"`
+	ID string `json:"object_id"`
+	registry.Place
 	Head   int      `json:"head"` // the newest version that a storage has right; 0: none
 	Copies []Copy   `json:"copies"`
 	Faults []string `json:"faults,omitempty"` // of the object as a whole
@@ -51,6 +51,9 @@ type Object struct {
 	taken       []registry.TakenID       // local ids that other objects kept
 	collections *sync.Map                // of which an object was entered; nil: that is not known
 }
+
+// Stored returns the object's identifier in its storages.
+func (o *Object) Stored() string { return o.Place.Stored(o.ID) }
 
 func (o *Object) fault(format string, args ...any) {
 	o.Faults = append(o.Faults, fmt.Sprintf(format, args...))
@@ -62,11 +65,11 @@ func (c *Copy) fault(format string, args ...any) {
 
 // Find reads an object in all storages that have it, but for the bytes of its files. Its error is that
 // of a storage or of ctx. keys are the trusted keys of receipts; without any every key is trusted.
-func Find(ctx context.Context, roots ocfl.Roots, keys []receipt.PublicKey, id string) (*Object, error) {
-	o := &Object{ID: id}
+func Find(ctx context.Context, roots ocfl.Roots, keys []receipt.PublicKey, id string, in registry.Place) (*Object, error) {
+	o := &Object{ID: id, Place: in}
 	var beside []evidence.Object
 	for _, root := range roots {
-		c, there, err := find(ctx, root, id)
+		c, there, err := find(ctx, root, o.Stored())
 		if err != nil {
 			return nil, fmt.Errorf("read %s in storage %s: %w", id, root.Name, err)
 		}
@@ -75,7 +78,7 @@ func Find(ctx context.Context, roots ocfl.Roots, keys []receipt.PublicKey, id st
 		}
 		o.Head = max(o.Head, c.Head)
 		o.Copies = append(o.Copies, c)
-		place, err := evidence.In(root.Root, id)
+		place, err := evidence.In(root.Root, id, in)
 		if err != nil {
 			return nil, err
 		}
@@ -150,7 +153,8 @@ func (o *Object) with(version int) *Copy {
 	return nil
 }
 
-// find reads the inventories of all versions in one storage. there is false if it has no such object.
+// find reads the inventories of all versions in one storage. id is the object's there. there is false if it
+// has no such object.
 func find(ctx context.Context, root ocfl.Named, id string) (c Copy, there bool, err error) {
 	c = Copy{Storage: root.Name, root: root, inventories: map[int]string{}}
 	head, err := root.Head(ctx, id)
@@ -164,7 +168,7 @@ func find(ctx context.Context, root ocfl.Named, id string) (c Copy, there bool, 
 		return c, false, err
 	}
 	for version := 1; ; version++ {
-		folder := "v" + strconv.Itoa(version)
+		folder := head.VersionFolder(version)
 		if version > head.Head {
 			written, other, err := c.written(ctx, head.Key+"/"+folder)
 			if err != nil {

@@ -1,7 +1,6 @@
 package rebuild
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -201,12 +200,12 @@ func (c *comparing) tombstone(ctx context.Context, b *buried) error {
 }
 
 // object compares an object with its record.
-func (c *comparing) object(ctx context.Context, id string) error {
+func (c *comparing) object(ctx context.Context, id string, in registry.Place) error {
 	k, err := c.to.Recorded(ctx, id)
 	if err != nil {
 		return err
 	}
-	o, err := Find(ctx, c.Roots, c.Keys, id)
+	o, err := Find(ctx, c.Roots, c.Keys, id, in)
 	if err != nil {
 		return err
 	}
@@ -373,11 +372,11 @@ func (f *Finding) goesOn(ctx context.Context, k registry.RecordedObject) (bool, 
 		return false, nil // it was recorded
 	}
 	c := f.with(f.Head)
-	inv, err := c.root.Committed(ctx, f.ID, f.Head)
+	inv, err := c.root.Committed(ctx, f.Stored(), f.Head)
 	if err != nil {
 		return false, err
 	}
-	e := &entering{Object: &Object{ID: f.ID}, ctx: ctx}
+	e := &entering{Object: &Object{ID: f.ID, Place: f.Place}, ctx: ctx}
 	said, err := e.described(c, inv, f.Head)
 	return err == nil && said.Item == k.AnnouncedBy, err
 }
@@ -406,7 +405,7 @@ func versionsText(first, last int) string {
 // newReplicas returns recorded versions that are in storages of which the Registry does not know it.
 func (f *Finding) newReplicas(k registry.RecordedObject) (out []registry.EnteredVersion) {
 	for _, v := range k.Versions {
-		e := registry.EnteredVersion{ObjectID: f.ID, ObjectVersion: v}
+		e := registry.EnteredVersion{ObjectID: f.ID, Padding: f.Padding, ObjectVersion: v}
 		e.Replicas, e.Inventory = nil, ""
 		for _, c := range f.Copies {
 			known := slices.ContainsFunc(v.Replicas, func(r registry.Replica) bool { return r.Storage == c.Storage })
@@ -459,22 +458,14 @@ func (c *comparing) forked(ctx context.Context, f *Finding, k registry.RecordedO
 // localIDs returns the local ids of an object, as the receipt of its newest version says.
 func (f *Finding) localIDs(ctx context.Context) (ids []registry.OwnedID, err error) {
 	for _, c := range f.Copies {
-		place, err := evidence.In(c.root.Root, f.ID)
+		place, err := evidence.In(c.root.Root, f.ID, f.Place)
 		if err != nil {
 			return nil, err
 		}
-		in, err := place.Store.Open(ctx, place.Key(evidence.File{Version: f.Head}), 0, -1)
-		if errors.Is(err, storage.ErrNotFound) {
-			continue
-		} else if err != nil {
-			return nil, fmt.Errorf("read the receipt of version %d of %s: %w", f.Head, f.ID, err)
-		}
-		line, err := bufio.NewReaderSize(in, receipt.MaxLine).ReadSlice('\n')
-		if err := errors.Join(err, in.Close()); err != nil {
-			continue // it is damaged, which was said
-		}
-		h, err := receipt.ParseHeader(string(line[:len(line)-1]))
+		h, there, err := place.Header(ctx, f.Head)
 		if err != nil {
+			return nil, err
+		} else if !there {
 			continue
 		}
 		for _, id := range h.LocalIDs {
@@ -526,17 +517,17 @@ func (c *comparing) contradicted(o *Object) error {
 
 // looked looks for a recorded object in all storages.
 func (c *comparing) looked(ctx context.Context, id string) error {
+	k, err := c.to.Recorded(ctx, id)
+	if err != nil {
+		return err
+	}
 	for _, root := range c.Roots {
-		switch _, err := root.Head(ctx, id); {
+		switch _, err := root.Head(ctx, k.Stored()); {
 		case err == nil || unreadable(err):
 			return nil // it was compared
 		case !errors.Is(err, ocfl.ErrNotFound):
 			return err
 		}
-	}
-	k, err := c.to.Recorded(ctx, id)
-	if err != nil {
-		return err
 	}
 	for _, root := range c.Roots {
 		switch _, err := root.Tombstone(ctx, id); {

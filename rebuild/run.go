@@ -153,12 +153,12 @@ func (r *run) contradicted(o *Object) error {
 
 // object enters an object. One that a run had entered which was killed before it noted so is entered
 // again, which changes nothing, and so is counted with its faults.
-func (r *run) object(ctx context.Context, id string) error {
+func (r *run) object(ctx context.Context, id string, in registry.Place) error {
 	_, gone, err := r.To.EnteredHead(ctx, id)
 	if err != nil {
 		return err
 	}
-	o, err := Find(ctx, r.Roots, r.Keys, id)
+	o, err := Find(ctx, r.Roots, r.Keys, id, in)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/holdfast/holdfast/evidence"
+	"github.com/holdfast/holdfast/noid"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/receipt"
@@ -26,7 +28,7 @@ type walk struct {
 	// tombstone is called once for each object that has a tombstone.
 	tombstone func(ctx context.Context, b *buried) error
 	// object is called once for each object, several at once.
-	object func(ctx context.Context, id string) error
+	object func(ctx context.Context, id string, in registry.Place) error
 	// unreadable is called for what does not say which object it is.
 	unreadable func(o *Object) error
 	save       func(ctx context.Context) error
@@ -123,13 +125,48 @@ func (w *walk) objects(ctx context.Context, i int, root ocfl.Named) error {
 			if had, err := w.inEarlier(ctx, i, found.ID); had || err != nil {
 				return err
 			}
-			return w.object(ctx, found.ID)
+			id, in, err := nameOf(ctx, root, found)
+			if err != nil {
+				return err
+			}
+			if id == "" {
+				return w.unreadable(&Object{ID: found.ID, Copies: []Copy{{Storage: root.Name, Faults: []string{fmt.Sprintf("folder %s: %s", found.Key, strange)}}}})
+			}
+			return w.object(ctx, id, in)
 		})
 		if err != nil {
 			return err
 		}
 	}
 	return p.end()
+}
+
+// ARKOf returns the ARK of an object that has an ARK as its identifier in a storage, possibly in another
+// form; "" if that is no ARK of an object.
+func ARKOf(stored string) string {
+	ark, err := noid.ParseARK(stored)
+	if err != nil || ark != ark.Base() {
+		return ""
+	}
+	return ark.ObjectID()
+}
+
+// strange is the fault of an object that nobody adopted.
+const strange = "its identifier is no ARK, and no receipt beside it says which ARK it has: it is not Holdfast's (holdfast adopt takes such objects in)"
+
+// nameOf returns the ARK of an object of a storage, and how it lies there: its identifier there, if that is
+// an ARK, or else the one that its receipts name. "": neither says.
+func nameOf(ctx context.Context, root ocfl.Named, found ocfl.Object) (id string, in registry.Place, err error) {
+	in.Padding = found.Padding()
+	if id = ARKOf(found.ID); id == found.ID {
+		return id, in, nil
+	}
+	in.OCFLID = found.ID
+	if id != "" {
+		return id, in, nil
+	}
+	id, err = evidence.Object{Store: root.Store(), Folder: found.Key}.ARK(ctx)
+	return id, in, err
 }
 
 // inEarlier reports whether a storage before this one has an object.

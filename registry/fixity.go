@@ -85,7 +85,8 @@ type Room struct {
 // StoredFile is one file in an object's folder in every storage that has the object: content under
 // any number of names and versions, or the inventory of a version. A fixity check reads it again.
 type StoredFile struct {
-	ObjectID  string            `json:"object_id"`
+	ObjectID string `json:"object_id"`
+	Place
 	File      []byte            `json:"file"`    // path in the object's folder, such as v1/content/a.txt; bytes, like all names
 	Version   int               `json:"version"` // version that added it
 	SizeBytes int64             `json:"size_bytes"`

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -83,7 +84,8 @@ type WaitingQuery struct {
 // WaitingEvidence is an object with events to be written.
 type WaitingEvidence struct {
 	ObjectID string
-	Deleted  bool // nothing of it may be left in any storage
+	Place
+	Deleted bool // nothing of it may be left in any storage
 }
 
 // EvidencePlace says how far an object's chain lies in one storage, in receipts and other files.
@@ -193,22 +195,23 @@ type Premis struct {
 
 // Object is a preserved object in the inventory.
 type Object struct {
-	ID         string         `json:"object_id"` // its ARK
-	ARK        string         `json:"ark"`
-	Tenant     string         `json:"tenant"`
-	Collection string         `json:"collection"`
-	Owner      string         `json:"owner"`
-	LocalIDs   []string       `json:"local_ids"`
-	Title      string         `json:"title"`
-	Creator    string         `json:"creator"`
-	Date       string         `json:"date"`
-	Terms      Terms          `json:"terms,omitzero" doc:"Rights, preservation level and embargo in force"`
-	Head       int            `json:"version"`
-	Files      int64          `json:"files"`
-	SizeBytes  int64          `json:"size_bytes"`
-	CreatedAt  time.Time      `json:"created_at"`
-	UpdatedAt  time.Time      `json:"updated_at"`
-	Gone       DeletionStatus `json:"gone,omitempty"` // deleting or deleted: the object cannot be read
+	ID         string   `json:"object_id"` // its ARK
+	ARK        string   `json:"ark"`
+	Tenant     string   `json:"tenant"`
+	Collection string   `json:"collection"`
+	Owner      string   `json:"owner"`
+	LocalIDs   []string `json:"local_ids"`
+	Title      string   `json:"title"`
+	Creator    string   `json:"creator"`
+	Date       string   `json:"date"`
+	Terms      Terms    `json:"terms,omitzero" doc:"Rights, preservation level and embargo in force"`
+	Head       int      `json:"version"`
+	Place
+	Files     int64          `json:"files"`
+	SizeBytes int64          `json:"size_bytes"`
+	CreatedAt time.Time      `json:"created_at"`
+	UpdatedAt time.Time      `json:"updated_at"`
+	Gone      DeletionStatus `json:"gone,omitempty"` // deleting or deleted: the object cannot be read
 	// CheckedAt is the oldest time at which a file of the object was verified in every storage or
 	// written; Unchecked is that file's path in the object's folder. Damaged counts files that are
 	// damaged or missing in some storage. CheckAsked is when a check of all files was requested
@@ -222,6 +225,29 @@ type Object struct {
 	Announced int       `json:"announced_version,omitempty"`
 	Deletion  *Deletion `json:"deletion,omitempty"` // the last one requested; not in lists
 }
+
+// Place says how an object lies in its storages. It is empty but for an object that others made there, and
+// that was adopted.
+type Place struct {
+	// OCFLID is its identifier there, and in no other part of Holdfast; "": its ARK.
+	OCFLID string `json:"ocfl_id,omitempty" doc:"The object's identifier in its OCFL storages, if that is not its ARK"`
+	// Adopted is how many of its first versions others made.
+	Adopted int `json:"adopted_versions,omitempty" doc:"How many of its first versions others made, before the object was adopted"`
+	// Padding is to how many digits the numbers of its version folders are padded; 0: they are not.
+	Padding int `json:"version_padding,omitempty"`
+}
+
+// Stored returns the identifier of the object in its storages, given its ARK.
+func (p Place) Stored(ark string) string { return cmp.Or(p.OCFLID, ark) }
+
+// VersionFolder returns the name of a version's folder in the object's.
+func (p Place) VersionFolder(version int) string { return fmt.Sprintf("v%0*d", p.Padding, version) }
+
+// InventoryPath returns the path of a version's own inventory in the object's folder.
+func (p Place) InventoryPath(version int) string { return p.VersionFolder(version) + "/inventory.json" }
+
+// Stored returns the object's identifier in its storages.
+func (o Object) Stored() string { return o.Place.Stored(o.ID) }
 
 // ObjectVersion is one recorded version of an object.
 type ObjectVersion struct {

@@ -48,7 +48,7 @@ type Preserving interface {
 	// storage.
 	HasReplicas(ctx context.Context, storage string) (bool, error)
 	// KnowsObject reports whether there is a record of an object: a recorded or announced version,
-	// or a deletion.
+	// or a deletion. The object may be named by its ARK or by its identifier in its storages.
 	KnowsObject(ctx context.Context, id string) (bool, error)
 }
 
@@ -88,7 +88,11 @@ type Identity struct {
 	// EZIDItem is the item under which EZID knows the name: the one for which it was proposed,
 	// whichever item uses it now; "" if EZID does not know the name from us.
 	EZIDItem string `json:"ezid_item,omitempty"`
+	Place
 }
+
+// Stored returns the object's identifier in its storages.
+func (id Identity) Stored() string { return id.Place.Stored(id.ARK) }
 
 // Intent is an announced version of an object.
 type Intent struct {
@@ -117,9 +121,10 @@ type VersionRecord struct {
 	Date       string    `json:"date"`
 	Files      int64     `json:"files"` // in the version's state, system files included
 	SizeBytes  int64     `json:"size_bytes"`
-	CreatedAt  time.Time `json:"created_at"` // as in the OCFL inventory
-	Replicas   []Replica `json:"replicas"`   // one for each of the item's storages, in their order
-	Inventory  string    `json:"inventory"`  // ALGORITHM:HEX of its OCFL inventory
+	CreatedAt  time.Time `json:"created_at"`        // as in the OCFL inventory
+	Replicas   []Replica `json:"replicas"`          // one for each of the item's storages, in their order
+	Inventory  string    `json:"inventory"`         // ALGORITHM:HEX of its OCFL inventory
+	Padding    int       `json:"padding,omitempty"` // as in Place
 	Events     []Premis  `json:"events"`
 }
 
@@ -305,6 +310,7 @@ type EnteredChain struct {
 type EnteredVersion struct {
 	ObjectVersion
 	ObjectID string
+	Padding  int             // as in Place
 	Receipt  *DepositReceipt // nil: it has none
 	LastHash string          // of the receipt's last event
 	Key      *ReceiptKey     // that signed the receipt; nil: none

@@ -54,7 +54,11 @@ func (w *Delete) Work(ctx context.Context, item *base.Item) error {
 	} else if err != nil {
 		return err
 	}
-	d, err := w.mark(ctx, item, spec.ObjectID)
+	o, err := w.Registry.Object(ctx, spec.ObjectID)
+	if err != nil {
+		return err
+	}
+	d, err := w.mark(ctx, item, o)
 	if errors.Is(err, registry.ErrIntentOpen) {
 		return base.Snooze(deleteWait, registry.ReasonBlocked, "a version of the object is being written")
 	} else if err != nil {
@@ -70,7 +74,7 @@ func (w *Delete) Work(ctx context.Context, item *base.Item) error {
 		if err := item.Writable(ctx); err != nil {
 			return err
 		}
-		if err := root.Bury(ctx, d.ObjectID, text); err != nil {
+		if err := root.Bury(ctx, o.Stored(), d.ObjectID, text); err != nil {
 			return err
 		}
 	}
@@ -87,11 +91,8 @@ func (w *Delete) Work(ctx context.Context, item *base.Item) error {
 }
 
 // mark records a description of the object and hides the object from readers.
-func (w *Delete) mark(ctx context.Context, item *base.Item, id string) (registry.Deletion, error) {
-	o, err := w.Registry.Object(ctx, id)
-	if err != nil {
-		return registry.Deletion{}, err
-	}
+func (w *Delete) mark(ctx context.Context, item *base.Item, o registry.Object) (_ registry.Deletion, err error) {
+	id := o.ID
 	if o.Deletion.Gone() {
 		return w.Registry.MarkDeleting(ctx, item.Lease(), id, o.Deletion.Last) // an earlier attempt has marked it
 	}
@@ -108,7 +109,7 @@ func (w *Delete) mark(ctx context.Context, item *base.Item, id string) (registry
 		return registry.Deletion{}, err
 	}
 	for _, root := range w.Roots {
-		if last.Inventory, err = inventoryDigest(ctx, root.Root, id); err != nil || last.Inventory != "" {
+		if last.Inventory, err = inventoryDigest(ctx, root.Root, o.Stored()); err != nil || last.Inventory != "" {
 			break
 		}
 	}

@@ -24,7 +24,7 @@ func withEvidence(t *testing.T) (p *pair, receiptPath, segmentPath string, segme
 	p = newPair(t)
 	p.check(aContent)
 	must(t, p.keeper(0).Make(t.Context()))
-	in, err := evidence.In(p.roots[first], p.object.ID)
+	in, err := evidence.In(p.roots[first], p.object.ID, registry.Place{})
 	must(t, err)
 	files, err := in.List(t.Context())
 	must(t, err)

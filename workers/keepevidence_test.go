@@ -27,7 +27,7 @@ func (p *pair) keeper(within time.Duration) *keep.Keeper {
 // evidenceIn reads the evidence of the object in a storage: its files and the number of its last event.
 func (p *pair) evidenceIn(storage string) (names []string, last int64) {
 	p.t.Helper()
-	o, err := evidence.In(p.roots[storage], p.object.ID)
+	o, err := evidence.In(p.roots[storage], p.object.ID, registry.Place{})
 	must(p.t, err)
 	files, err := o.List(p.t.Context())
 	must(p.t, err)
@@ -193,7 +193,7 @@ func TestKeepEvidence_Deleted(t *testing.T) {
 	p := newPair(t)
 	p.check(aContent)
 	must(t, p.keeper(0).Make(t.Context()))
-	o, err := evidence.In(p.roots[second], p.object.ID)
+	o, err := evidence.In(p.roots[second], p.object.ID, registry.Place{})
 	must(t, err)
 	files, err := o.List(t.Context())
 	must(t, err)

@@ -144,7 +144,7 @@ func TestRebuild(t *testing.T) {
 	t.Run("damaged copy", func(t *testing.T) {
 		options := options
 		options.To = r.rebuilding(t)
-		o, err := evidence.In(r.objects, ids[1])
+		o, err := evidence.In(r.objects, ids[1], registry.Place{})
 		must(t, err)
 		must(t, first.Delete(t.Context(), o.Key(evidence.File{Version: 2})))
 		must(t, first.Replace(t.Context(), o.Folder+"/v1/inventory.json", []byte("{}")))
@@ -165,7 +165,7 @@ func TestRebuild(t *testing.T) {
 		options := options
 		options.Roots = options.Roots[:1]
 		options.To = r.rebuilding(t)
-		o, err := evidence.In(r.objects, ids[2])
+		o, err := evidence.In(r.objects, ids[2], registry.Place{})
 		must(t, err)
 		must(t, first.Delete(t.Context(), o.Key(evidence.File{Version: 1})))
 		var faults []string

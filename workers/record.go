@@ -77,7 +77,7 @@ func (w *Record) Work(ctx context.Context, item *base.Item) error {
 	err = w.Registry.RecordVersion(ctx, item.Lease(), registry.VersionRecord{
 		ObjectID: p.ObjectID, Version: p.Version, Collection: item.Collection, Owner: item.Spec().Profile.Owner,
 		Title: p.Title, Creator: p.Creator, Date: p.Date, Files: p.Files, SizeBytes: p.Bytes,
-		CreatedAt: p.Created, Replicas: where, Inventory: p.Algorithm + ":" + p.Digest, Events: append(w.events(item, p, got, where), w.renamings(item, p, renamed)...),
+		CreatedAt: p.Created, Replicas: where, Inventory: p.Algorithm + ":" + p.Digest, Padding: p.Padding, Events: append(w.events(item, p, got, where), w.renamings(item, p, renamed)...),
 	})
 	if err == nil {
 		err = w.keepEvidence(ctx, item, p)
@@ -97,7 +97,7 @@ func (w *Record) keepEvidence(ctx context.Context, item *base.Item, p result.Pla
 		if err != nil {
 			return err
 		}
-		if in[i], err = evidence.In(root.Root, p.ObjectID); err != nil {
+		if in[i], err = evidence.In(root.Root, p.ObjectID, p.Place); err != nil {
 			return err
 		}
 	}

@@ -72,7 +72,7 @@ func (w *Replicate) copy(ctx context.Context, item *base.Item, p result.Plan, fr
 	var doneFiles, doneBytes int64 // of the earlier versions
 	var last ocfl.Progress
 	var stored *resume.Stored
-	err = to.Replicate(ctx, from.Root, p.ObjectID, p.Version, func(version int, digest string) (ocfl.CommitOptions, error) {
+	err = to.Replicate(ctx, from.Root, p.Stored(), p.Version, func(version int, digest string) (ocfl.CommitOptions, error) {
 		if version == p.Version && digest != p.Digest {
 			return ocfl.CommitOptions{}, fmt.Errorf("its inventory in storage %q has the digest %s, not %s, as announced", from.Name, digest, p.Digest)
 		}
@@ -97,7 +97,7 @@ func (w *Replicate) copy(ctx context.Context, item *base.Item, p result.Plan, fr
 		err = errors.Join(err, stored.Note(ctx)) // stopping: the next worker resumes here
 	}
 	if err == nil && item.Repeats() {
-		err = to.DropUnfinished(ctx, p.ObjectID, p.Version)
+		err = to.DropUnfinished(ctx, p.Stored(), p.Version)
 	}
 	return err
 }

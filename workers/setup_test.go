@@ -402,7 +402,7 @@ func (r *rig) trusted() (keys []receipt.PublicKey) {
 // all versions, and all events up to the last of them, as the record has them.
 func (r *rig) evident(root *ocfl.Root, o registry.Object, versions int) {
 	r.t.Helper()
-	in, err := evidence.In(root, o.ID)
+	in, err := evidence.In(root, o.ID, o.Place)
 	must(r.t, err)
 	files, err := in.List(r.t.Context())
 	must(r.t, err)

@@ -13,7 +13,7 @@ const sample = 8
 
 // Inventory is what is known about the objects of storages.
 type Inventory interface {
-	// Replicated returns the ids of some objects that are recorded in a storage.
+	// Replicated returns the ids, as storages have them, of some objects that are recorded in a storage.
 	Replicated(ctx context.Context, storage string, most int) ([]string, error)
 	KnowsObject(ctx context.Context, id string) (bool, error)
 }

@@ -86,7 +86,7 @@ func (r *round) object(ctx context.Context, w registry.WaitingEvidence) error {
 		}
 	}
 	if w.Deleted {
-		return r.deleted(ctx, w.ObjectID)
+		return r.deleted(ctx, w)
 	}
 	last, places, err := r.Registry.EvidencePlaces(ctx, w.ObjectID)
 	if err != nil {
@@ -114,7 +114,7 @@ func (r *round) object(ctx context.Context, w registry.WaitingEvidence) error {
 	}
 	kept := registry.KeptEvidence{ObjectID: w.ObjectID, Among: r.Objects.Names()}
 	for _, p := range here {
-		now, err := r.place(ctx, w.ObjectID, p, last)
+		now, err := r.place(ctx, w, p, last)
 		if err != nil {
 			r.failed(fmt.Errorf("events of %s in storage %s: %w", w.ObjectID, p.Storage, err))
 		}
@@ -125,15 +125,15 @@ func (r *round) object(ctx context.Context, w registry.WaitingEvidence) error {
 	err = r.Registry.KeptEvidence(ctx, kept)
 	if errors.As(err, &gone) {
 		// What was just written may have come after the deletion of everything else.
-		return r.remove(ctx, w.ObjectID, kept.Places)
+		return r.remove(ctx, w, kept.Places)
 	}
 	return err
 }
 
 // place writes the events that a storage lacks, and returns how far the chain lies there now. It may
 // return both that and an error.
-func (r *round) place(ctx context.Context, id string, p registry.EvidencePlace, last int64) (registry.EvidencePlace, error) {
-	in, err := r.in(p.Storage, id)
+func (r *round) place(ctx context.Context, w registry.WaitingEvidence, p registry.EvidencePlace, last int64) (registry.EvidencePlace, error) {
+	in, err := r.in(p.Storage, w)
 	if err != nil {
 		return p, err
 	}
@@ -166,17 +166,17 @@ func (r *round) leaveOut(name string, err error) {
 	r.failed(fmt.Errorf("storage %s: %w", name, err))
 }
 
-func (r *round) in(name, id string) (evidence.Object, error) {
+func (r *round) in(name string, w registry.WaitingEvidence) (evidence.Object, error) {
 	root, err := r.Objects.Of(name)
 	if err != nil {
 		return evidence.Object{}, err
 	}
-	return evidence.In(root.Root, id)
+	return evidence.In(root.Root, w.ObjectID, w.Place)
 }
 
 // deleted removes what a late write has left of a deleted object.
-func (r *round) deleted(ctx context.Context, id string) error {
-	begun, err := r.Registry.BegunEvidence(ctx, id)
+func (r *round) deleted(ctx context.Context, w registry.WaitingEvidence) error {
+	begun, err := r.Registry.BegunEvidence(ctx, w.ObjectID)
 	if err != nil {
 		return err
 	}
@@ -189,16 +189,16 @@ func (r *round) deleted(ctx context.Context, id string) error {
 			places = append(places, registry.EvidencePlace{Storage: name})
 		}
 	}
-	if err := r.remove(ctx, id, places); err != nil {
+	if err := r.remove(ctx, w, places); err != nil {
 		return err
 	}
-	return r.Registry.ForgetEvidence(ctx, id)
+	return r.Registry.ForgetEvidence(ctx, w.ObjectID)
 }
 
 // remove removes the segments of a deleted object.
-func (r *round) remove(ctx context.Context, id string, places []registry.EvidencePlace) error {
+func (r *round) remove(ctx context.Context, w registry.WaitingEvidence, places []registry.EvidencePlace) error {
 	for _, p := range places {
-		in, err := r.in(p.Storage, id)
+		in, err := r.in(p.Storage, w)
 		if err != nil {
 			return err
 		}

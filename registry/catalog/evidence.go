@@ -48,7 +48,7 @@ func (s *Catalog) WaitingEvidence(ctx context.Context, q registry.WaitingQuery) 
 		}
 	}
 	limit := sqldb.PageSize(q.Limit)
-	ask := s.db.Read.Ask(ctx, `SELECT w.object_id, w.since, o.gone FROM evidence_wait w JOIN object o ON o.id = w.object_id
+	ask := s.db.Read.Ask(ctx, `SELECT w.object_id, w.since, o.gone, o.ocfl_id, o.adopted, o.padding FROM evidence_wait w JOIN object o ON o.id = w.object_id
 		WHERE w.since <= $1 AND (w.since, w.object_id) > ($2, $3) AND o.gone <> $4 ORDER BY w.since, w.object_id LIMIT `+strconv.Itoa(limit+1),
 		sqldb.Micros(s.db.Now())-q.Within.Microseconds(), since, id, registry.DeletionDeleting)
 	type waiting struct {
@@ -57,7 +57,7 @@ func (s *Catalog) WaitingEvidence(ctx context.Context, q registry.WaitingQuery) 
 	}
 	rows, err := sqldb.Collect(ask, "list objects with events to be written", func(row sqldb.Scanner) (w waiting, err error) {
 		var gone registry.DeletionStatus
-		err = row.Scan(&w.ObjectID, &w.since, &gone)
+		err = row.Scan(&w.ObjectID, &w.since, &gone, &w.OCFLID, &w.Adopted, &w.Padding)
 		w.Deleted = gone != ""
 		return w, err
 	})

@@ -180,7 +180,8 @@ func (t *tx) resolve(it registry.WorkItem, r registry.IdentifyRequest) (registry
 // addKnown fills in what the Registry knows of the object: its head, and the item that registers
 // its name with EZID.
 func (t *tx) addKnown(id *registry.Identity) error {
-	err := t.Get(`SELECT head, ezid_item FROM object WHERE id = $1`, []any{id.ARK}, &id.Head, &id.EZIDItem)
+	err := t.Get(`SELECT head, ezid_item, ocfl_id, adopted, padding FROM object WHERE id = $1`, []any{id.ARK},
+		&id.Head, &id.EZIDItem, &id.OCFLID, &id.Adopted, &id.Padding)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return fmt.Errorf("look up %s: %w", id.ARK, err)
 	}

@@ -16,14 +16,14 @@ import (
 )
 
 const selectObject = `SELECT o.id, o.tenant, o.collection, o.owner, o.title, o.creator, o.date, o.head, o.files,
-	o.size_bytes, o.created_at, o.updated_at, o.gone, o.terms FROM object o`
+	o.size_bytes, o.created_at, o.updated_at, o.gone, o.terms, o.ocfl_id, o.adopted, o.padding FROM object o`
 
 func scanObject(row sqldb.Scanner) (registry.Object, error) {
 	var o registry.Object
 	var created, updated int64
 	var terms string
 	err := row.Scan(&o.ID, &o.Tenant, &o.Collection, &o.Owner, &o.Title, &o.Creator, &o.Date, &o.Head, &o.Files,
-		&o.SizeBytes, &created, &updated, &o.Gone, &terms)
+		&o.SizeBytes, &created, &updated, &o.Gone, &terms, &o.OCFLID, &o.Adopted, &o.Padding)
 	if err != nil {
 		return o, err
 	}
@@ -70,7 +70,7 @@ func (s *Catalog) addInventories(ctx context.Context, o *registry.Object) (err e
 	paths := make([]any, len(o.Versions))
 	versions := map[string]*registry.ObjectVersion{}
 	for i := range o.Versions {
-		path := inventoryPath(o.Versions[i].Version)
+		path := o.InventoryPath(o.Versions[i].Version)
 		versions[path], paths[i] = &o.Versions[i], []byte(path)
 	}
 	var w sqldb.Where

@@ -157,7 +157,7 @@ func (s *Catalog) EnterVersion(ctx context.Context, v registry.EnteredVersion) e
 				checked = r.VerifiedAt
 			}
 		}
-		if f, known := inventoryFile(v.Version, v.Inventory); known {
+		if f, known := inventoryFile(registry.Place{Padding: v.Padding}, v.Version, v.Inventory); known {
 			if err := t.noteStoredAt(v.ObjectID, v.Version, never(checked), f); err != nil {
 				return err
 			}
@@ -193,9 +193,9 @@ func (s *Catalog) EnterObject(ctx context.Context, o registry.EnteredObject) (ta
 	}
 	err = s.write(ctx, func(t *tx) error {
 		taken = nil
-		err := t.Do(`INSERT INTO object (id, minted_for, tenant, collection, owner, created_at, updated_at, ezid_item)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
-			o.ID, o.MintedFor, sqldb.Tenant, o.Collection, o.Owner, sqldb.Micros(o.CreatedAt), sqldb.Micros(o.UpdatedAt), o.EZIDItem)
+		err := t.Do(`INSERT INTO object (id, minted_for, tenant, collection, owner, created_at, updated_at, ezid_item, ocfl_id, padding)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING`,
+			o.ID, o.MintedFor, sqldb.Tenant, o.Collection, o.Owner, sqldb.Micros(o.CreatedAt), sqldb.Micros(o.UpdatedAt), o.EZIDItem, o.OCFLID, o.Padding)
 		if err != nil {
 			return err
 		}
@@ -222,9 +222,9 @@ func (s *Catalog) EnterObject(ctx context.Context, o registry.EnteredObject) (ta
 			return err
 		}
 		err = t.Do(`UPDATE object SET head = $2, collection = $3, owner = $4, title = $5, creator = $6, date = $7,
-			files = $8, size_bytes = $9, updated_at = $10, terms = $11, gone = $12 WHERE id = $1 AND head <= $2`,
+			files = $8, size_bytes = $9, updated_at = $10, terms = $11, gone = $12, adopted = $13 WHERE id = $1 AND head <= $2`,
 			o.ID, o.Head, o.Collection, o.Owner, sqldb.Clean(o.Title), sqldb.Clean(o.Creator), sqldb.Clean(o.Date),
-			o.Files, o.SizeBytes, sqldb.Micros(o.UpdatedAt), terms, o.Gone)
+			o.Files, o.SizeBytes, sqldb.Micros(o.UpdatedAt), terms, o.Gone, o.Adopted)
 		if err != nil {
 			return err
 		}

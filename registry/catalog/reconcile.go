@@ -179,7 +179,7 @@ func (t *tx) adoptJob(it registry.WorkItem, o registry.EnteredObject, v registry
 		plan.LocalIDs = append(plan.LocalIDs, id.LocalID)
 	}
 	var text string
-	err := t.Get(`SELECT digests FROM stored_file WHERE object_id = $1 AND content_path = $2`, []any{o.ID, []byte(inventoryPath(v.Version))}, &text)
+	err := t.Get(`SELECT digests FROM stored_file WHERE object_id = $1 AND content_path = $2`, []any{o.ID, []byte(o.InventoryPath(v.Version))}, &text)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}

@@ -45,7 +45,7 @@ func (r *Reader) KnowsObject(ctx context.Context, id string) (bool, error) {
 	return knowsObject(r.db.QueryRowContext(ctx, knownObject, sqldb.Clean(id)), id)
 }
 
-// Replicated returns the ids of some objects that are recorded in a storage.
+// Replicated returns the ids, as storages have them, of some objects that are recorded in a storage.
 func (s *Catalog) Replicated(ctx context.Context, storage string, most int) ([]string, error) {
 	return replicated(ctx, s.db.Read, storage, most)
 }
@@ -56,7 +56,7 @@ type queryer interface {
 }
 
 func replicated(ctx context.Context, db queryer, storage string, most int) (ids []string, err error) {
-	rows, err := db.QueryContext(ctx, `SELECT r.object_id FROM replica r JOIN object o ON o.id = r.object_id
+	rows, err := db.QueryContext(ctx, `SELECT COALESCE(NULLIF(o.ocfl_id, ''), o.id) FROM replica r JOIN object o ON o.id = r.object_id
 		WHERE r.storage = $1 AND o.gone = '' LIMIT $2`, sqldb.Clean(storage), most)
 	if err != nil {
 		return nil, fmt.Errorf("look for objects in storage %q: %w", storage, err)
@@ -114,7 +114,7 @@ func (s *Catalog) KnowsObject(ctx context.Context, id string) (bool, error) {
 }
 
 const knownObject = `SELECT EXISTS (SELECT 1 FROM object_version WHERE object_id = $1)
-	OR EXISTS (SELECT 1 FROM object WHERE id = $1 AND gone <> '')`
+	OR EXISTS (SELECT 1 FROM object WHERE id = $1 AND gone <> '') OR EXISTS (SELECT 1 FROM object WHERE ocfl_id = $1 AND ocfl_id <> '')`
 
 // knowsObject reads the answer to knownObject.
 func knowsObject(row sqldb.Scanner, id string) (known bool, err error) {

@@ -43,7 +43,7 @@ func (t *tx) noteStoredAt(objectID string, version int, checked int64, files ...
 
 // noteInventory records the version's own inventory as a stored file.
 func (t *tx) noteInventory(v registry.VersionRecord) error {
-	f, known := inventoryFile(v.Version, v.Inventory)
+	f, known := inventoryFile(registry.Place{Padding: v.Padding}, v.Version, v.Inventory)
 	if !known {
 		return nil // only in tests
 	}
@@ -51,13 +51,10 @@ func (t *tx) noteInventory(v registry.VersionRecord) error {
 }
 
 // inventoryFile returns a version's own inventory as a stored file, of its digest as ALGORITHM:HEX.
-func inventoryFile(version int, inventory string) (f registry.File, known bool) {
+func inventoryFile(in registry.Place, version int, inventory string) (f registry.File, known bool) {
 	algorithm, digest, known := strings.Cut(inventory, ":")
-	return registry.File{ContentPath: inventoryPath(version), SizeBytes: -1, Digests: map[string]string{algorithm: digest}}, known
+	return registry.File{ContentPath: in.InventoryPath(version), SizeBytes: -1, Digests: map[string]string{algorithm: digest}}, known
 }
-
-// inventoryPath is the path of a version's own inventory, below the object's folder.
-func inventoryPath(version int) string { return fmt.Sprintf("v%d/inventory.json", version) }
 
 // StoredFile implements registry.Checking.
 func (s *Catalog) StoredFile(ctx context.Context, l registry.Lease) (f registry.StoredFile, err error) {
@@ -86,10 +83,10 @@ func (t *tx) storedFile(it registry.WorkItem) (registry.StoredFile, error) {
 	var digests string
 	var checked int64
 	var damaged sql.NullInt64
-	err := t.Get(`SELECT s.version, s.size_bytes, s.digests, s.checked_at, s.damaged_at, o.head
+	err := t.Get(`SELECT s.version, s.size_bytes, s.digests, s.checked_at, s.damaged_at, o.head, o.ocfl_id, o.adopted, o.padding
 		FROM stored_file s JOIN object o ON o.id = s.object_id
 		WHERE s.object_id = $1 AND s.content_path = $2 AND o.head >= s.version AND o.gone = ''`,
-		[]any{f.ObjectID, f.File}, &f.Version, &f.SizeBytes, &digests, &checked, &damaged, &f.Head)
+		[]any{f.ObjectID, f.File}, &f.Version, &f.SizeBytes, &digests, &checked, &damaged, &f.Head, &f.OCFLID, &f.Adopted, &f.Padding)
 	if errors.Is(err, sql.ErrNoRows) {
 		return f, fmt.Errorf("file %q of object %s: %w", f.File, f.ObjectID, registry.ErrNotFound)
 	} else if err != nil {

@@ -302,7 +302,7 @@ func (b *bench) preserve(t testing.TB, ark string, files map[string]string) (bat
 // keepReceipt writes the receipt of an object's version 1 beside its bytes.
 func (b *bench) keepReceipt(t testing.TB, ark string, root *ocfl.Root) {
 	t.Helper()
-	in, err := evidence.In(root, ark)
+	in, err := evidence.In(root, ark, registry.Place{})
 	must(t, err)
 	must(t, evidence.KeepReceipts(t.Context(), b.store, 1, in))
 }

@@ -138,9 +138,9 @@ func TestVerify_Evidence(t *testing.T) {
 	b.preserve(t, objectARK, testFiles())
 	b.mark = "2"
 	b.preserve(t, otherARK, testFiles())
-	in, err := evidence.In(b.objects, objectARK)
+	in, err := evidence.In(b.objects, objectARK, registry.Place{})
 	must(t, err)
-	other, err := evidence.In(b.objects, otherARK)
+	other, err := evidence.In(b.objects, otherARK, registry.Place{})
 	must(t, err)
 	receipt := evidence.File{Version: 1}
 	whole, err := storage.ReadAll(ctx, in.Store, in.Key(receipt), 1<<20)

@@ -140,7 +140,7 @@ func (c *check) lock(ctx context.Context) (gone bool, err error) {
 // expect sets the digest that the file must have. For an inventory that was recorded without a
 // digest, the sidecar has it.
 func (c *check) expect(ctx context.Context) (err error) {
-	c.want = ocfl.Stored{ID: c.file.ObjectID, Path: string(c.file.File)}
+	c.want = ocfl.Stored{ID: c.file.Place.Stored(c.file.ObjectID), Path: string(c.file.File)}
 	for _, algorithm := range []string{ocfl.SHA512, ocfl.SHA256} {
 		if digest := c.file.Digests[algorithm]; digest != "" {
 			c.want.Algorithm, c.want.Digest = algorithm, digest
@@ -232,7 +232,7 @@ func (c *check) findForeign(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		foreign, err := root.Foreign(ctx, c.want, c.file.Head, evidence.Known)
+		foreign, err := root.Foreign(ctx, c.want, c.file.Head, c.known)
 		if err != nil {
 			return err
 		}
@@ -258,7 +258,13 @@ func (c *check) findForeign(ctx context.Context) error {
 		return other
 	}
 	return base.Fatal(fmt.Errorf("%s has files that belong to no version of it: %s; find out what they are and move them away, then requeue this check",
-		c.want.ID, strings.Join(files, ", ")))
+		c.file.ObjectID, strings.Join(files, ", ")))
+}
+
+// known says which files beside the content belong to the object. What others keep beside the content of
+// an adopted object is theirs.
+func (c *check) known(path string) bool {
+	return evidence.Known(path) || c.file.Adopted > 0 && ocfl.Beside(path) && !evidence.Within(path)
 }
 
 // place returns the place of a storage among the file's; -1: it does not have the file's version.
@@ -306,7 +312,7 @@ func (c *check) mend(ctx context.Context) (err error) {
 	}
 	if good == "" {
 		return base.Fatal(fmt.Errorf("%s of %s is damaged or missing in every storage (%s); restore it from another copy, then requeue this check",
-			c.want.Path, c.want.ID, c.text()))
+			c.want.Path, c.file.ObjectID, c.text()))
 	}
 	from, err := c.root(good)
 	if err != nil {

@@ -22,7 +22,7 @@ type wrongEvidence struct {
 // It goes with the inventory of the newest version, under the object's lock, so no version is recorded
 // meanwhile.
 func (c *check) checkEvidence(ctx context.Context) error {
-	last, places, err := c.Registry.EvidencePlaces(ctx, c.want.ID)
+	last, places, err := c.Registry.EvidencePlaces(ctx, c.file.ObjectID)
 	if err != nil {
 		return err
 	}
@@ -35,13 +35,13 @@ func (c *check) checkEvidence(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		in, err := evidence.In(root, c.want.ID)
+		in, err := evidence.In(root, c.file.ObjectID, c.file.Place)
 		if err != nil {
 			return err
 		}
 		found, err := c.judge.Of(ctx, evidence.Place{Object: in, Head: p.Version, Kept: p.Seq})
 		if errors.Is(err, evidence.ErrChanged) {
-			return base.Fatal(fmt.Errorf("the record does not agree with its own receipts, so nothing is mended by it: run holdfast object audit %s: %w", c.want.ID, err))
+			return base.Fatal(fmt.Errorf("the record does not agree with its own receipts, so nothing is mended by it: run holdfast object audit %s: %w", c.file.ObjectID, err))
 		} else if err != nil {
 			return fmt.Errorf("read the evidence in storage %s: %w", p.Storage, err)
 		}
@@ -110,5 +110,5 @@ func (c *check) otherEvidence() error {
 		return nil
 	}
 	return base.Fatal(fmt.Errorf("evidence of %s says something else than the record: %s; compare both (docs/evidence.md), move away what is wrong, then requeue this check",
-		c.want.ID, strings.Join(parts, ", ")))
+		c.file.ObjectID, strings.Join(parts, ", ")))
 }

@@ -56,24 +56,24 @@ func (e *aheadError) Remedy() string {
 }
 
 // admit refuses an object that one of the item's storages could not store, before anything is
-// announced: such an announcement could not be carried out, and would block the object. head is the
-// object's recorded version, below 0 if that is not known yet.
-func (w *Namer) admit(ctx context.Context, item *base.Item, ark string, head int, supplied bool) error {
+// announced: such an announcement could not be carried out, and would block the object. A head below 0
+// is not known yet.
+func (w *Namer) admit(ctx context.Context, item *base.Item, id registry.Identity, supplied bool) error {
 	for i, name := range item.Storages {
 		root, err := w.Objects.Of(name)
 		if err != nil {
 			return err
 		}
-		err = root.Admit(ctx, ark, head)
+		err = root.Admit(ctx, id.Stored(), id.Head)
 		path := (*ocfl.PathError)(nil)
 		switch {
 		case err == nil:
 		case errors.Is(err, ocfl.ErrIDTaken), errors.As(err, &path):
-			return base.Fatal(&unstorableError{ark: ark, storage: name, supplied: supplied, why: err})
+			return base.Fatal(&unstorableError{ark: id.ARK, storage: name, supplied: supplied, why: err})
 		case errors.Is(err, ocfl.ErrVersionExists):
-			return base.Fatal(&aheadError{ark: ark, storage: name, head: head, why: err})
+			return base.Fatal(&aheadError{ark: id.ARK, storage: name, head: id.Head, why: err})
 		case i == 0 || ctx.Err() != nil:
-			return fmt.Errorf("check %s in storage %q: %w", ark, name, err)
+			return fmt.Errorf("check %s in storage %q: %w", id.ARK, name, err)
 		default:
 			// A storage for copies is unavailable: the object gets its first copy now, and the
 			// others when their storages are back.
@@ -85,13 +85,13 @@ func (w *Namer) admit(ctx context.Context, item *base.Item, ark string, head int
 // Folders returns the locks of an object's folders in the item's storages, for folders that another
 // object could share. Without these locks, two objects could be announced for one folder, and only
 // one of them stored.
-func Folders(objects ocfl.Roots, item *base.Item, ark string) (keys []string) {
+func Folders(objects ocfl.Roots, item *base.Item, id registry.Identity) (keys []string) {
 	for _, name := range item.Storages {
 		root, err := objects.Of(name)
 		if err != nil {
 			continue // admit reports that
 		}
-		if folder, shared := root.SharedFolder(ark); shared {
+		if folder, shared := root.SharedFolder(id.Stored()); shared {
 			keys = append(keys, "folder:"+name+":"+folder)
 		}
 	}
@@ -100,12 +100,12 @@ func Folders(objects ocfl.Roots, item *base.Item, ark string) (keys []string) {
 
 // finish locks the object's folders and admits the object, and returns its identity.
 func (w *Namer) finish(ctx context.Context, item *base.Item, ask registry.IdentifyRequest, id registry.Identity) (registry.Identity, error) {
-	if ask.Folders = Folders(w.Objects, item, id.ARK); len(ask.Folders) > 0 {
+	if ask.Folders = Folders(w.Objects, item, id); len(ask.Folders) > 0 {
 		ask.Refused = ""
 		var err error
 		if id, err = w.Registry.Identify(ctx, item.Lease(), ask); err != nil {
 			return id, err
 		}
 	}
-	return id, w.admit(ctx, item, id.ARK, id.Head, !id.Minted)
+	return id, w.admit(ctx, item, id, !id.Minted)
 }

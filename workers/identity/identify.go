@@ -24,7 +24,10 @@ import (
 
 // Namer determines the names of objects. Its methods may be called concurrently.
 type Namer struct {
-	Registry registry.Preserving
+	Registry interface {
+		registry.Preserving
+		Object(ctx context.Context, id string) (registry.Object, error)
+	}
 	Objects  ocfl.Roots
 	Template noid.Template // for collections without their own
 	Names    Names
@@ -48,8 +51,13 @@ func (w *Namer) Identify(ctx context.Context, item *base.Item, supplied string, 
 	}
 	if ask.Supplied != "" {
 		// Before the name is bound to anything.
-		if err := w.admit(ctx, item, ask.Supplied, -1, true); err != nil {
-			return registry.Identity{}, err
+		err := w.admit(ctx, item, registry.Identity{ARK: ask.Supplied, Head: -1}, true)
+		if err != nil {
+			// An adopted object has another place.
+			o, unknown := w.Registry.Object(ctx, ask.Supplied)
+			if unknown != nil || o.OCFLID == "" {
+				return registry.Identity{}, err
+			}
 		}
 	}
 	const tries = 10

@@ -56,7 +56,7 @@ func (w *Restorer) findReplicas(o registry.Object, version int) (*replicas, erro
 	}
 	slices.SortFunc(s.roots, func(a, b ocfl.Named) int { return place(a) - place(b) })
 	for _, root := range s.roots {
-		folder, err := root.ObjectKey(o.ID)
+		folder, err := root.ObjectKey(o.Stored())
 		if err != nil {
 			return nil, fmt.Errorf("find %s in storage %q: %w", o.ID, root.Name, err)
 		}

@@ -12,7 +12,8 @@ import (
 // Plan is a version as announced, the durable result [registry.ResultPlan]. With the staged files
 // that it names, a repeat can write the same bytes, including times (R2).
 type Plan struct {
-	ObjectID  string `json:"object_id"`
+	ObjectID string `json:"object_id"`
+	registry.Place
 	Version   int    `json:"version"`
 	Inventory string `json:"inventory"` // key of the planned OCFL inventory
 	Digest    string `json:"digest"`    // of that inventory, by the object's algorithm
@@ -43,6 +44,9 @@ type Plan struct {
 
 	Created time.Time `json:"created"`
 }
+
+// Stored returns the object's identifier in its storages.
+func (p Plan) Stored() string { return p.Place.Stored(p.ObjectID) }
 
 // Changes names the list of the version's changes.
 func (p Plan) Changes() staging.List { return staging.List{Key: p.List, Digest: p.ListDigest} }

@@ -40,7 +40,7 @@ func (w *Maker) Abandon(ctx context.Context, item *base.Item, who registry.Aband
 	if err != nil {
 		return err
 	}
-	if id, err = w.Registry.Identify(ctx, item.Lease(), registry.IdentifyRequest{Folders: identity.Folders(w.Objects, item, id.ARK)}); err != nil {
+	if id, err = w.Registry.Identify(ctx, item.Lease(), registry.IdentifyRequest{Folders: identity.Folders(w.Objects, item, id)}); err != nil {
 		return err
 	}
 	version := id.Head + 1
@@ -63,7 +63,7 @@ func (w *Maker) Abandon(ctx context.Context, item *base.Item, who registry.Aband
 		if err != nil {
 			return fmt.Errorf("abandon %s: %w", what, err)
 		}
-		shows, err := root.Shows(ctx, id.ARK, version, p.Algorithm, p.Digest)
+		shows, err := root.Shows(ctx, id.Stored(), version, p.Algorithm, p.Digest)
 		if err != nil {
 			return fmt.Errorf("abandon %s: check storage %q: %w", what, name, err)
 		}
@@ -90,7 +90,7 @@ func (w *Maker) Abandon(ctx context.Context, item *base.Item, who registry.Aband
 		if err := item.Writable(ctx); err != nil {
 			return err
 		}
-		err := root.Abandon(ctx, id.ARK, version, p.Algorithm, p.Digest, planned)
+		err := root.Abandon(ctx, id.Stored(), version, p.Algorithm, p.Digest, planned)
 		var foreign *ocfl.ForeignError
 		switch {
 		case errors.Is(err, ocfl.ErrComplete): // completed since the check

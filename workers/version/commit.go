@@ -48,7 +48,7 @@ func (w *Maker) dropUnfinished(ctx context.Context, item *base.Item, p result.Pl
 	if err != nil {
 		return err
 	}
-	return home.DropUnfinished(ctx, p.ObjectID, p.Version)
+	return home.DropUnfinished(ctx, p.Stored(), p.Version)
 }
 
 // planned returns what an announced version adds, and its changes. The inventory of a small version
@@ -65,7 +65,7 @@ func (w *Maker) planned(ctx context.Context, item *base.Item, home ocfl.Named, d
 			return nil, nil, err
 		}
 		if in.Staged == "" {
-			inv, err := home.Inventory(ctx, p.ObjectID, p.Version)
+			inv, err := home.Inventory(ctx, p.Stored(), p.Version)
 			if err != nil {
 				return nil, nil, err
 			}

@@ -101,7 +101,7 @@ func (w *Maker) inherit(ctx context.Context, home ocfl.Named, d *Description, id
 		return fmt.Errorf("look up %s: %w", id.ARK, err)
 	}
 	d.Metadata.LocalIDs = metadata.MergeLocalIDs(object.LocalIDs, d.Metadata.LocalIDs)
-	r, err := home.OpenFile(ctx, id.ARK, id.Head, systemPath(metadata.ERCFile))
+	r, err := home.OpenFile(ctx, id.Stored(), id.Head, systemPath(metadata.ERCFile))
 	if err != nil {
 		return fmt.Errorf("read the description of %s: %w", id.ARK, err)
 	}

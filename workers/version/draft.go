@@ -60,7 +60,7 @@ type draft struct {
 // same frozen values, the same submission gives the same bytes.
 func (w *Maker) Draft(ctx context.Context, item *base.Item, d Description, id registry.Identity, frozen result.Plan) (*Drafted, error) {
 	dr := &draft{Plan: frozen, Description: d, id: id}
-	dr.ObjectID, dr.Version, dr.Minted = id.ARK, id.Head+1, id.Minted
+	dr.ObjectID, dr.Place, dr.Version, dr.Minted = id.ARK, id.Place, id.Head+1, id.Minted
 	dr.Bag = d.Contents.Kind == registry.BagType
 	home, err := w.firstStorage(item)
 	if err != nil {
@@ -138,7 +138,7 @@ func (w *Maker) previous(ctx context.Context, item *base.Item, home ocfl.Named, 
 	if err := w.ensurePredecessors(ctx, home, id); err != nil {
 		return ocfl.Prior{}, err
 	}
-	prior, err := home.Prior(ctx, id.ARK, id.Head)
+	prior, err := home.Prior(ctx, id.Stored(), id.Head)
 	if err != nil {
 		return prior, fmt.Errorf("read version %d of %s: %w", id.Head, id.ARK, err)
 	}

@@ -20,7 +20,7 @@ func (w *Maker) firstStorage(item *base.Item) (ocfl.Named, error) {
 // the collection's first storage may have changed. It copies exactly the recorded bytes from a
 // storage that has them, so this needs no announcement.
 func (w *Maker) ensurePredecessors(ctx context.Context, home ocfl.Named, id registry.Identity) error {
-	here, err := home.Head(ctx, id.ARK)
+	here, err := home.Head(ctx, id.Stored())
 	if err == nil && here.Head >= id.Head {
 		return nil
 	} else if err != nil && !errors.Is(err, ocfl.ErrNotFound) {
@@ -31,10 +31,10 @@ func (w *Maker) ensurePredecessors(ctx context.Context, home ocfl.Named, id regi
 		if other.Name == home.Name {
 			continue
 		}
-		there, err := other.Head(ctx, id.ARK)
+		there, err := other.Head(ctx, id.Stored())
 		switch {
 		case err == nil && there.Head >= id.Head:
-			return home.Replicate(ctx, other.Root, id.ARK, id.Head, nil)
+			return home.Replicate(ctx, other.Root, id.Stored(), id.Head, nil)
 		case err != nil && !errors.Is(err, ocfl.ErrNotFound):
 			errs = append(errs, fmt.Errorf("storage %q: %w", other.Name, err))
 		}

@@ -117,7 +117,7 @@ func (s *Service) stored(ctx context.Context, o registry.Object, f registry.File
 			damaged = append(damaged, err.Error())
 			continue
 		}
-		folder, err := at.ObjectKey(o.ID)
+		folder, err := at.ObjectKey(o.Stored())
 		if err != nil {
 			return at, fmt.Errorf("find %s: %w", o.ID, err)
 		}

@@ -162,7 +162,7 @@ func (s *Service) exportSource(ctx context.Context, o registry.Object) (*exportS
 		if err != nil || h.version < o.Head {
 			continue
 		}
-		folder, err := root.ObjectKey(o.ID)
+		folder, err := root.ObjectKey(o.Stored())
 		if err != nil {
 			return nil, fmt.Errorf("find %s: %w", o.ID, err)
 		}

@@ -66,7 +66,7 @@ func (v *replicaVerification) run(ctx context.Context) error {
 		return nil //nolint:nilerr // reported as a fault
 	}
 	v.root = root.Root
-	r, err := root.Verify(ctx, v.object.ID, ocfl.ValidateOptions{})
+	r, err := root.Verify(ctx, v.object.Stored(), ocfl.ValidateOptions{})
 	switch {
 	case errors.Is(err, ocfl.ErrNotFound):
 		v.fault(nothingThere, "", "the object is recorded here but missing from the storage")
@@ -152,7 +152,7 @@ func (v *replicaVerification) compareHead(ctx context.Context) error {
 		return &recordError{err}
 	}
 	if n > max(now.Head, now.Announced) {
-		v.fault(versionUnrecorded, fmt.Sprintf("v%d", n), "version %d is in storage, but no version after %d is recorded or announced", n, now.Head)
+		v.fault(versionUnrecorded, v.object.VersionFolder(n), "version %d is in storage, but no version after %d is recorded or announced", n, now.Head)
 	}
 	return nil
 }
@@ -163,8 +163,8 @@ func (v *replicaVerification) compareInventory(ctx context.Context, version regi
 	if !ok {
 		return nil // recorded without an inventory digest; its files are compared anyway
 	}
-	file := fmt.Sprintf("v%d/inventory.json", version.Version)
-	got, err := v.root.Examine(ctx, ocfl.Stored{ID: v.object.ID, Path: file, Algorithm: algorithm, Digest: digest}, nil)
+	file := v.object.InventoryPath(version.Version)
+	got, err := v.root.Examine(ctx, ocfl.Stored{ID: v.object.Stored(), Path: file, Algorithm: algorithm, Digest: digest}, nil)
 	if err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func (v *replicaVerification) compareInventory(ctx context.Context, version regi
 // them from the inventory of the newest recorded version. A damaged inventory has already been
 // reported.
 func (v *replicaVerification) compareFiles(ctx context.Context) error {
-	inv, err := v.root.Inventory(ctx, v.object.ID, min(v.out.Recorded, v.out.Version))
+	inv, err := v.root.Inventory(ctx, v.object.Stored(), min(v.out.Recorded, v.out.Version))
 	if err != nil {
 		if v.out.Valid || ctx.Err() != nil {
 			return err

@@ -43,7 +43,7 @@ func (v *replicaVerification) compareEvidence(ctx context.Context) error {
 	if err != nil {
 		return &recordError{err}
 	}
-	in, err := evidence.In(v.root, v.object.ID)
+	in, err := evidence.In(v.root, v.object.ID, v.object.Place)
 	if err != nil {
 		return err
 	}

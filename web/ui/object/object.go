@@ -73,7 +73,9 @@ func like(status any) registry.State {
 
 // cameWith reports whether a version, which is not the first, brought a file's bytes.
 func cameWith(f *registry.File, version int) bool {
-	return version > 1 && strings.HasPrefix(f.ContentPath, fmt.Sprintf("v%d/", version))
+	folder, _, _ := strings.Cut(f.ContentPath, "/")
+	n, err := strconv.Atoi(strings.TrimPrefix(folder, "v")) // an adopted object has padded numbers
+	return version > 1 && err == nil && n == version
 }
 
 // apiURL is the address of something of an object that the API serves.
