@@ -49,7 +49,7 @@ func (p *Package) survey(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		name, payload := strings.CutPrefix(f.Path, registry.ProducerFolder)
+		name, payload := payloadName(f.Path)
 		if payload {
 			name = bagit.PayloadDir + "/" + name
 		}
@@ -101,9 +101,9 @@ func (p *Package) bagEntries(ctx context.Context) iter.Seq2[Entry, error] {
 			return
 		}
 		for f, err := range p.files(ctx) {
-			name, payload := strings.CutPrefix(f.Path, registry.ProducerFolder)
+			name, payload := payloadName(f.Path)
 			if err == nil && !payload {
-				break // they come after, and survey kept them
+				continue // survey kept them
 			}
 			if !yield(p.storedEntry(bagit.PayloadDir+"/"+name, f), err) {
 				return
@@ -174,9 +174,9 @@ func (p *Package) manifestEntry(m manifest) Entry {
 			if err != nil {
 				return err
 			}
-			name, payload := strings.CutPrefix(f.Path, registry.ProducerFolder)
+			name, payload := payloadName(f.Path)
 			if !payload {
-				break
+				continue
 			}
 			if _, err := out.Write(bagit.ManifestLine(f.Digests[m.algorithm], bagit.PayloadDir+"/"+name)); err != nil {
 				return err

@@ -88,14 +88,14 @@ func (p *Package) Entries(ctx context.Context) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		ours := map[string]bool{} // the producer's names that system files could also have
 		for f, err := range p.files(ctx) {
-			name := strings.TrimPrefix(f.Path, registry.ProducerFolder)
+			name, payload := payloadName(f.Path)
 			switch {
 			case err != nil:
 			case strings.HasPrefix(f.Path, registry.SystemFolder) && ours[name]:
 				err = fmt.Errorf("%s: %w", f.Path, ErrTwice)
-			case p.opts.System && strings.HasPrefix(name, registry.SystemFolder):
+			case payload && p.opts.System && strings.HasPrefix(name, registry.SystemFolder):
 				ours[name] = true
-			case p.opts.System && name+"/" == registry.SystemFolder:
+			case payload && p.opts.System && name+"/" == registry.SystemFolder:
 				err = fmt.Errorf("%s: %w: Holdfast's own files need it as a folder", f.Path, ErrTwice)
 			}
 			if err != nil {
@@ -138,11 +138,20 @@ func (p *Package) files(ctx context.Context) iter.Seq2[registry.File, error] {
 // wanted reports whether a file is requested. It refuses a name that leads out of the folder,
 // requested or not.
 func (p *Package) wanted(f registry.File) (bool, error) {
-	name, producers := strings.CutPrefix(f.Path, registry.ProducerFolder)
-	if !producers && !strings.HasPrefix(f.Path, registry.SystemFolder) || !isLocalName(name) {
+	name, payload := payloadName(f.Path)
+	if !isLocalName(name) {
 		return false, fmt.Errorf("%q: %w: it would lead out of the folder", f.Path, ErrName)
 	}
-	return !f.Deleted && (producers || p.opts.System), nil
+	return !f.Deleted && (payload || p.opts.System), nil
+}
+
+// payloadName returns the name of a file of the object's producer, or else of one of Holdfast's, whose path is
+// its name. In an adopted object the producer's files may be in any other folder.
+func payloadName(path string) (name string, payload bool) {
+	if strings.HasPrefix(path, registry.SystemFolder) {
+		return path, false
+	}
+	return strings.TrimPrefix(path, registry.ProducerFolder), true
 }
 
 // isLocalName reports whether a name stays below its folder and is in canonical form.

@@ -10,7 +10,7 @@ import (
 // fileRows makes the rows of a version from the list of its files by path: those that changed, and the
 // ends of those that are no more. It reads the version before beside it, a page at a time.
 type fileRows struct {
-	to      registry.Rebuilding
+	to      filing
 	object  string
 	version int
 	checked time.Time
@@ -20,6 +20,12 @@ type fileRows struct {
 	before []registry.File // read of the version before, and not yet passed
 	after  string          // the path of the last of them
 	ended  bool            // the version before has no more
+}
+
+// filing is the Registry that rows of files are entered into.
+type filing interface {
+	EnteredFiles(ctx context.Context, objectID string, version int, after string, limit int) ([]registry.File, error)
+	EnterFiles(ctx context.Context, objectID string, version int, files []registry.File, checked time.Time) error
 }
 
 // rows returns what makes the rows of a version.

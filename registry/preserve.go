@@ -340,3 +340,36 @@ type TakenID struct {
 	OwnedID
 	ObjectID string `json:"object_id"` // that has it
 }
+
+// Adopting takes objects that others made in a storage into the Registry, as they lie there. Every call may
+// be repeated, and may run while the Registry serves.
+type Adopting interface {
+	// StoredAs returns the object that has an identifier in its storages, recorded or only named. ErrNotFound:
+	// there is none.
+	StoredAs(ctx context.Context, stored string) (Object, error)
+	// TakenIDs is that of Reconciling.
+	TakenIDs(ctx context.Context, objectID string, ids []OwnedID) ([]TakenID, error)
+	// NameAdopted names an object, so that a repeat finds the same name. Of o it takes ID (the proposed ARK),
+	// Place, Collection and Owner. It returns the ARK by which the object goes. ErrTaken: the proposed one
+	// belongs to another object.
+	NameAdopted(ctx context.Context, o Object) (ark string, err error)
+	// EnteredFiles, EnterFiles and EnterVersion are those of Rebuilding.
+	EnteredFiles(ctx context.Context, objectID string, version int, after string, limit int) ([]File, error)
+	EnterFiles(ctx context.Context, objectID string, version int, files []File, checked time.Time) error
+	EnterVersion(ctx context.Context, v EnteredVersion) error
+	// RecordAdopted makes a named object visible, with its entered versions, its local ids, its events and a
+	// receipt for each version. ErrTaken: a local id belongs to another object; then nothing changes. A repeat
+	// changes nothing.
+	RecordAdopted(ctx context.Context, o AdoptedObject) error
+	// AdoptState returns how far the last adoption is; a zero value if there was none.
+	AdoptState(ctx context.Context) (RebuildState, error)
+	// SaveAdopt notes how far an adoption is.
+	SaveAdopt(ctx context.Context, s RebuildState) error
+}
+
+// AdoptedObject is an object that others made.
+type AdoptedObject struct {
+	Object         // with all its Versions, of which each has its only replica
+	ProfileVersion int
+	Events         []Premis // by version
+}

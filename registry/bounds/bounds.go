@@ -28,6 +28,7 @@ const (
 	mostLine     = 1 << 40                 // line of a manifest
 	mostRoom     = 1 << 56                 // bytes that an item reserves, or has, on a volume
 	mostItem     = 1 << 50                 // bytes, or files, of an item; estimate treats more as unknown
+	mostPadding  = 18                      // digits
 	mostObject   = 1 << 56                 // bytes, or files, of a version
 	mostCount    = 1 << 40                 // versions, requeues and closings
 	mostFactor   = 1_000                   // by which waits grow
@@ -121,7 +122,7 @@ var bounds = map[string]bound{
 	"VersionRecord.ObjectID": text(mostText), "VersionRecord.Version": count, "VersionRecord.Collection": name, "VersionRecord.Owner": text(mostText),
 	"VersionRecord.Title": text(mostText), "VersionRecord.Creator": text(mostText),
 	"VersionRecord.Date": text(mostText), "VersionRecord.Files": number(0, mostObject), "VersionRecord.SizeBytes": number(0, mostObject),
-	"VersionRecord.Replicas": list(mostMade), "VersionRecord.Inventory": name, "VersionRecord.Events": list(mostEvents),
+	"VersionRecord.Replicas": list(mostMade), "VersionRecord.Inventory": name, "VersionRecord.Padding": number(0, mostPadding), "VersionRecord.Events": list(mostEvents),
 	"Replica.Storage": name,
 	"Premis.ID":       name, "Premis.ObjectID": text(mostText), "Premis.Version": count, "Premis.ItemID": name, "Premis.Type": name,
 	"Premis.Agent": text(mostText), "Premis.Outcome": text(mostText), "Premis.Detail": text(mostText), "Premis.Seq": replaced, "Premis.Hash": replaced,

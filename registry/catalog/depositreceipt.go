@@ -11,7 +11,6 @@ import (
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/receipt"
 	"github.com/holdfast/holdfast/registry/sqldb"
-	"github.com/holdfast/holdfast/registry/work"
 )
 
 // manifest sums up the files of a version before it is recorded. It returns nil if the item has not
@@ -96,9 +95,9 @@ func (s *Catalog) addPortion(ctx context.Context, objectID string, version int, 
 }
 
 // signReceipt signs and stores the version's receipt. It covers all events of the object's chain
-// since the previous receipt, up to end. Without a key the receipt is not signed: it is not shown,
+// since the previous receipt, up to end. No item made a version that others stored. Without a key the receipt is not signed: it is not shown,
 // but lies beside the bytes all the same.
-func (t *tx) signReceipt(it registry.WorkItem, v registry.VersionRecord, m *receipt.Manifest, end chainEnd) error {
+func (t *tx) signReceipt(itemID string, profileVersion int, v registry.VersionRecord, m *receipt.Manifest, end chainEnd) error {
 	before := chainEnd{hash: receipt.Zero}
 	err := t.Get(`SELECT last_event, last_hash FROM receipt WHERE object_id = $1 ORDER BY version DESC LIMIT 1`,
 		[]any{v.ObjectID}, &before.seq, &before.hash)
@@ -112,12 +111,12 @@ func (t *tx) signReceipt(it registry.WorkItem, v registry.VersionRecord, m *rece
 	h := receipt.Header{
 		Object: v.ObjectID, Version: v.Version, Owner: v.Owner,
 		Title: sqldb.Clean(v.Title), Creator: sqldb.Clean(v.Creator), Date: sqldb.Clean(v.Date),
-		Collection: v.Collection, Item: it.ID,
+		Collection: v.Collection, Item: itemID, ProfileVersion: profileVersion,
 		Created: v.CreatedAt, Recorded: sqldb.FromMicros(t.Now), Files: m.Files, Bytes: m.Bytes, Manifest: m.Digest(),
 		Events:   receipt.Span{First: before.seq + 1, Count: end.seq - before.seq, Before: before.hash, After: end.hash},
 		Replicas: replicas,
 	}
-	if err := t.identity(it, &h); err != nil {
+	if err := t.identity(&h); err != nil {
 		return fmt.Errorf("sign the receipt: %w", err)
 	}
 	keyID, err := t.noteReceiptKey()
@@ -137,13 +136,8 @@ func (t *tx) signReceipt(it registry.WorkItem, v registry.VersionRecord, m *rece
 	return nil
 }
 
-// identity fills in what only the Registry knows of the object and of the job.
-func (t *tx) identity(it registry.WorkItem, h *receipt.Header) error {
-	spec, err := work.SpecOf(it)
-	if err != nil {
-		return err
-	}
-	h.ProfileVersion = spec.ProfileVersion
+// identity fills in what only the Registry knows of the object.
+func (t *tx) identity(h *receipt.Header) error {
 	var named int64
 	var text string
 	if err := t.Get(`SELECT created_at, ezid_item, terms FROM object WHERE id = $1`, []any{h.Object}, &named, &h.EZIDItem, &text); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/bounds"
 	"github.com/holdfast/holdfast/registry/sqldb"
+	"github.com/holdfast/holdfast/registry/work"
 )
 
 // Intend implements registry.Preserving.
@@ -245,7 +246,11 @@ func (s *Catalog) RecordVersion(ctx context.Context, l registry.Lease, v registr
 			return err
 		}
 		if manifest != nil {
-			if err := t.signReceipt(it, v, manifest, end); err != nil {
+			spec, err := work.SpecOf(it)
+			if err == nil {
+				err = t.signReceipt(it.ID, spec.ProfileVersion, v, manifest, end)
+			}
+			if err != nil {
 				return err
 			}
 		}

@@ -2,6 +2,7 @@ package version
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path"
@@ -102,6 +103,11 @@ func (w *Maker) inherit(ctx context.Context, home ocfl.Named, d *Description, id
 	}
 	d.Metadata.LocalIDs = metadata.MergeLocalIDs(object.LocalIDs, d.Metadata.LocalIDs)
 	r, err := home.OpenFile(ctx, id.Stored(), id.Head, systemPath(metadata.ERCFile))
+	if errors.Is(err, ocfl.ErrNotFound) && id.Head <= id.Adopted { // others made that version
+		m := &d.Metadata
+		m.Who, m.What, m.When = orElse(m.Who, valuesOf(object.Creator)), orElse(m.What, valuesOf(object.Title)), orElse(m.When, valuesOf(object.Date))
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("read the description of %s: %w", id.ARK, err)
 	}

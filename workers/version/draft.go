@@ -80,6 +80,11 @@ func (w *Maker) Draft(ctx context.Context, item *base.Item, d Description, id re
 			return nil, err
 		}
 	}
+	if id.Adopted > 0 && item.Spec().Mode == registry.Update {
+		if err := w.replaceAdopted(ctx, dr); err != nil {
+			return nil, err
+		}
+	}
 	dr.Metadata.PrimaryID = id.ARK
 	m := dr.Metadata
 	dr.LocalIDs, dr.Title, dr.Creator, dr.Date = m.LocalIDs, firstOf(m.What), firstOf(m.Who), firstOf(m.When)

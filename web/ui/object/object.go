@@ -43,7 +43,7 @@ func Add(s *page.Site) {
 // files.
 func versionURL(id string, version int, folder string) string {
 	query := url.Values{"version": {strconv.Itoa(version)}}
-	if folder != "" && folder != registry.ProducerFolder {
+	if folder != "" {
 		query.Set("folder", folder)
 	}
 	return (&url.URL{Path: "/objects/" + id, RawQuery: query.Encode(), Fragment: "files"}).String()
@@ -263,7 +263,7 @@ func versionOf(r *http.Request, o registry.Object) (v registry.ObjectVersion, er
 // listFolder reads the folder that is shown and, beside the producer's files, Holdfast's own.
 func (p pages) listFolder(r *http.Request, out *objectPage) error {
 	ctx, id, version := r.Context(), out.Object.ID, out.Version.Version
-	first := out.Folder == ""
+	first := out.Folder == "" && out.Object.Adopted == 0 // others had folders of their own
 	if first {
 		out.Folder = registry.ProducerFolder
 	}

@@ -1,0 +1,137 @@
+package catalog
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/receipt"
+	"github.com/holdfast/holdfast/registry/sqldb"
+)
+
+// adopting is the name of the setting that says how far an adoption is.
+const adopting = "adopt"
+
+// AdoptState implements registry.Adopting.
+func (s *Catalog) AdoptState(ctx context.Context) (registry.RebuildState, error) {
+	return rebuildState(s.db.Read.QueryRowContext(ctx, selectRebuild, adopting))
+}
+
+// SaveAdopt implements registry.Adopting.
+func (s *Catalog) SaveAdopt(ctx context.Context, state registry.RebuildState) error {
+	err := s.write(ctx, func(t *tx) error { return t.putState(adopting, state) })
+	if err != nil {
+		return fmt.Errorf("note how far the adoption is: %w", err)
+	}
+	return nil
+}
+
+// StoredAs implements registry.Adopting.
+func (s *Catalog) StoredAs(ctx context.Context, stored string) (registry.Object, error) {
+	o, err := scanObject(s.db.Read.QueryRowContext(ctx, selectObject+` WHERE o.ocfl_id = $1 AND o.ocfl_id <> '' OR o.id = $1 AND o.ocfl_id = ''`, stored))
+	if errors.Is(err, sql.ErrNoRows) {
+		return o, fmt.Errorf("an object that is stored as %q: %w", stored, registry.ErrNotFound)
+	} else if err != nil {
+		return o, fmt.Errorf("look for an object that is stored as %q: %w", stored, err)
+	}
+	return o, nil
+}
+
+// NameAdopted implements registry.Adopting.
+func (s *Catalog) NameAdopted(ctx context.Context, o registry.Object) (ark string, err error) {
+	err = s.write(ctx, func(t *tx) error {
+		ark = ""
+		if o.OCFLID != "" {
+			err := t.Get(`SELECT id FROM object WHERE ocfl_id = $1 AND ocfl_id <> ''`, []any{o.OCFLID}, &ark)
+			if err == nil || !errors.Is(err, sql.ErrNoRows) {
+				return err
+			}
+		}
+		n, err := t.Exec(`INSERT INTO object (id, minted_for, tenant, collection, owner, created_at, updated_at, ezid_item, ocfl_id, adopted, padding)
+			VALUES ($1, '', $2, $3, $4, $5, $5, '', $6, $7, $8) ON CONFLICT DO NOTHING`,
+			o.ID, sqldb.Tenant, o.Collection, o.Owner, t.Now, o.OCFLID, o.Adopted, o.Padding)
+		if err != nil {
+			return err
+		}
+		ark = o.ID
+		if n > 0 {
+			return nil
+		}
+		var same bool // named by an earlier run
+		err = t.Get(`SELECT EXISTS (SELECT 1 FROM object WHERE id = $1 AND ocfl_id = $2 AND adopted = $3 AND owner = $4 AND gone = '')`,
+			[]any{o.ID, o.OCFLID, o.Adopted, o.Owner}, &same)
+		if err == nil && !same {
+			err = registry.ErrTaken
+		}
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("name the object that is stored as %q %s: %w", o.Stored(), o.ID, err)
+	}
+	return ark, nil
+}
+
+// RecordAdopted implements registry.Adopting.
+func (s *Catalog) RecordAdopted(ctx context.Context, o registry.AdoptedObject) error {
+	sums := make([]*receipt.Manifest, len(o.Versions))
+	for i, v := range o.Versions {
+		m, err := s.sumFiles(ctx, o.ID, v.Version)
+		if err != nil {
+			return err
+		}
+		if m.Files != v.Files || m.Bytes != v.SizeBytes {
+			return fmt.Errorf("the inventory of version %d of %s holds %d files of %d bytes, and the version has %d of %d",
+				v.Version, o.ID, m.Files, m.Bytes, v.Files, v.SizeBytes)
+		}
+		sums[i] = m
+	}
+	err := s.write(ctx, func(t *tx) error {
+		var head int
+		if err := t.Get(`SELECT head FROM object WHERE id = $1`, []any{o.ID}, &head); err != nil || head > 0 {
+			return err
+		}
+		for _, id := range o.LocalIDs {
+			other, err := t.enterID(registry.OwnedID{Owner: o.Owner, LocalID: id}, o.ID)
+			if err == nil && other != "" {
+				err = fmt.Errorf("local id %q belongs to %s: %w", id, other, registry.ErrTaken)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if _, err := t.visible(o.ID, o.Head); err != nil {
+			return err
+		}
+		err := t.Do(`UPDATE object SET head = $2, title = $3, creator = $4, date = $5, files = $6, size_bytes = $7, updated_at = $8 WHERE id = $1`,
+			o.ID, o.Head, sqldb.Clean(o.Title), sqldb.Clean(o.Creator), sqldb.Clean(o.Date), o.Files, o.SizeBytes, t.Now)
+		if err != nil {
+			return err
+		}
+		events := o.Events
+		for i, v := range o.Versions {
+			n := 0
+			for n < len(events) && events[n].Version == v.Version {
+				n++
+			}
+			end, _, err := t.writePremis(subject{object: o.ID, version: v.Version, kinds: recordEvents}, events[:n]...)
+			if err != nil {
+				return err
+			}
+			events = events[n:]
+			err = t.signReceipt("", o.ProfileVersion, registry.VersionRecord{
+				ObjectID: o.ID, Version: v.Version, Collection: o.Collection, Owner: o.Owner, Title: o.Title, Creator: o.Creator, Date: o.Date,
+				CreatedAt: v.CreatedAt, Replicas: v.Replicas, Inventory: v.Inventory,
+			}, sums[i], end)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("record the adopted object %s: %w", o.ID, err)
+	}
+	return nil
+}
