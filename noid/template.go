@@ -129,6 +129,18 @@ func (t Template) String() string {
 	return b.String()
 }
 
+// Of returns the template that a collection has: its own text, which may leave the NAAN to t, or t for "".
+func (t Template) Of(own string) (Template, error) {
+	if own == "" {
+		return t, nil
+	}
+	of, err := ParseTemplate(own)
+	if err == nil && of.NAAN == "" {
+		of, err = of.WithNAAN(t.NAAN)
+	}
+	return of, err
+}
+
 // WithNAAN returns the template with another NAAN. The error is a *TemplateError.
 func (t Template) WithNAAN(naan string) (Template, error) {
 	t.NAAN = ""

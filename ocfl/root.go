@@ -246,6 +246,21 @@ func (r *Root) Objects(ctx context.Context) iter.Seq2[Object, error] {
 // ObjectsAfter is Objects for the folders after the folder of an object, as its Key has it; "" for
 // all. If the inventory of an object cannot be read, it yields the Key and the error, and goes on.
 func (r *Root) ObjectsAfter(ctx context.Context, folder string) iter.Seq2[Object, error] {
+	return func(yield func(Object, error) bool) {
+		for object, err := range r.Declared(ctx, folder) {
+			if errors.Is(err, ErrNotFound) && object.Key != "" {
+				continue // its first version is not committed yet
+			}
+			if !yield(object, err) {
+				return
+			}
+		}
+	}
+}
+
+// Declared is ObjectsAfter that also yields folders that are declared as objects and have no inventory,
+// with ErrNotFound.
+func (r *Root) Declared(ctx context.Context, folder string) iter.Seq2[Object, error] {
 	if folder != "" {
 		folder += "/" + objectPrefix + "~" // behind its declaration
 	}
@@ -262,7 +277,7 @@ func (r *Root) ObjectsAfter(ctx context.Context, folder string) iter.Seq2[Object
 			}
 			object, err := r.header(ctx, strings.TrimSuffix(folder, "/"))
 			if errors.Is(err, ErrNotFound) {
-				continue // its first version is not committed yet
+				object.Key = strings.TrimSuffix(folder, "/")
 			}
 			if !yield(object, err) {
 				return

@@ -87,17 +87,9 @@ func (w *Namer) Identify(ctx context.Context, item *base.Item, supplied string, 
 }
 
 func (w *Namer) mint(item *base.Item) (string, error) {
-	t := w.Template
-	if own := item.Spec().Profile.NOIDTemplate; own != "" {
-		var err error
-		if t, err = noid.ParseTemplate(own); err != nil {
-			return "", base.Fatal(fmt.Errorf("collection's NOID template: %w", err))
-		}
-		if t.NAAN == "" {
-			if t, err = t.WithNAAN(w.Template.NAAN); err != nil {
-				return "", base.Fatal(fmt.Errorf("collection's NOID template: %w", err))
-			}
-		}
+	t, err := w.Template.Of(item.Spec().Profile.NOIDTemplate)
+	if err != nil {
+		return "", base.Fatal(fmt.Errorf("collection's NOID template: %w", err))
 	}
 	w.minting.Lock()
 	defer w.minting.Unlock()

@@ -100,18 +100,9 @@ func runRebuild(ctx context.Context, a *cli.App, f rebuildFlags) error {
 
 // stored returns what the settings and the flags say. A database need not be named if it is optional.
 func (f storedFlags) stored(ctx context.Context, a *cli.App, optional bool) (node.Common, node.Stored, error) {
-	c, err := a.Settings(ctx, config.Default())
+	c, err := f.settings(ctx, a)
 	if err != nil {
 		return node.Common{}, node.Stored{}, err
-	}
-	if len(f.storages) > 0 {
-		c.StorageURL = strings.Join(f.storages, " ")
-		if _, err := c.Storages(); err != nil {
-			return node.Common{}, node.Stored{}, exit.Usagef("--storage: %w", err)
-		}
-	}
-	if f.database != "" {
-		c.DatabaseURL = f.database
 	}
 	switch {
 	case c.DatabaseURL == "" && f.dir == "" && !optional:
@@ -129,6 +120,24 @@ func (f storedFlags) stored(ctx context.Context, a *cli.App, optional bool) (nod
 	}
 	out.Keys, err = f.keys()
 	return common(a, c), out, err
+}
+
+// settings returns the settings, with what the flags say of database and storages.
+func (f storedFlags) settings(ctx context.Context, a *cli.App) (config.Config, error) {
+	c, err := a.Settings(ctx, config.Default())
+	if err != nil {
+		return c, err
+	}
+	if len(f.storages) > 0 {
+		c.StorageURL = strings.Join(f.storages, " ")
+		if _, err := c.Storages(); err != nil {
+			return c, exit.Usagef("--storage: %w", err)
+		}
+	}
+	if f.database != "" {
+		c.DatabaseURL = f.database
+	}
+	return c, nil
 }
 
 // keys reads the trusted keys.
