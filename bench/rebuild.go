@@ -201,7 +201,7 @@ func storedObject(root *ocfl.Root, key *receipt.Key, n int) (map[string][]byte, 
 		h.Events.Count, h.Events.After = e.Seq, e.Hash(h.Events.After)
 		lines.Write(e.Line(h.Events.After))
 	}
-	place, err := evidence.In(root, ark)
+	place, err := evidence.In(root, ark, registry.Place{})
 	if err != nil {
 		return nil, err
 	}

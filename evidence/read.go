@@ -49,7 +49,7 @@ func (o Object) Header(ctx context.Context, version int) (h receipt.Header, ther
 	if err := errors.Join(err, in.Close()); err != nil {
 		return h, false, nil //nolint:nilerr // whoever verifies it says so
 	}
-	h, err = receipt.ParseHeader(string(line[:len(line)-1]))
+	h, err = receipt.ParseHeader(string(line))
 	return h, err == nil, nil
 }
 

@@ -459,7 +459,7 @@ func TestNames(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]error{
 		"producer/../x": export.ErrName, "../x": export.ErrName, "other/x": nil, // of an adopted object
-		 "producer//x": export.ErrName, "producer/system/mrt-erc.txt": export.ErrTwice, "producer/system": export.ErrTwice,
+		"producer//x": export.ErrName, "producer/system/mrt-erc.txt": export.ErrTwice, "producer/system": export.ErrTwice,
 	} {
 		m := object()
 		m.files[path] = "x"

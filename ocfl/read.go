@@ -60,7 +60,7 @@ func wrapNotFound(err error) error {
 // decodeHeader reads an inventory until the fields of Object are known.
 func decodeHeader(in io.Reader) (Object, error) {
 	text := &utf8Reader{r: in}
-	d := &decoder{json: json.NewDecoder(text), out: &decoded{}}
+	d := &decoder{json: json.NewDecoder(text), out: &decoded{faults: newFaults()}}
 	token, err := d.json.Token()
 	if err == nil && token != json.Delim('{') {
 		err = fmt.Errorf("%w: the root is not an object", errSyntax)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/holdfast/holdfast/evidence"
 	"github.com/holdfast/holdfast/ocfl"
@@ -22,6 +23,9 @@ type signed struct {
 	atOnce int
 	to     registry.Rebuilding
 	look   bool // the Registry may not have all that the storages hold: they are read where it knows less
+	// places are the places that the walk met of objects with another identifier in their storages than their
+	// ARK, by ARK; nil: the Registry knows them.
+	places *sync.Map
 	// unreadable is called for a checkpoint that is not right, contradicted for an object in one storage
 	// that contradicts one.
 	unreadable   func(o *Object) error
@@ -138,7 +142,13 @@ func (s *signed) stored(ctx context.Context, e receipt.ChainEnd, c registry.Ente
 			return c, fmt.Errorf("look for the tombstone of %s in storage %s: %w", e.Object, root.Name, err)
 		}
 	}
-	o, err := Find(ctx, s.roots, s.keys, e.Object)
+	in := c.Place
+	if s.places != nil && in == (registry.Place{}) {
+		if met, ok := s.places.Load(e.Object); ok {
+			in, _ = met.(registry.Place)
+		}
+	}
+	o, err := Find(ctx, s.roots, s.keys, e.Object, in)
 	if err != nil {
 		return c, err
 	}

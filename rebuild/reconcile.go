@@ -85,7 +85,8 @@ func Reconcile(ctx context.Context, o ReconcileOptions) (Comparison, error) {
 		return c.report, err
 	}
 	w := walk{
-		roots: c.Roots, keys: c.Keys, atOnce: c.AtOnce, state: &c.state, tombstone: c.tombstone, object: c.object, save: c.save,
+		places: new(sync.Map),
+		roots:  c.Roots, keys: c.Keys, atOnce: c.AtOnce, state: &c.state, tombstone: c.tombstone, object: c.object, save: c.save,
 		unreadable: func(o *Object) error { return c.add(Finding{Object: *o}, func(r *Comparison) { r.Unreadable++ }) },
 	}
 	if err := w.all(ctx); err != nil {
@@ -95,7 +96,7 @@ func Reconcile(ctx context.Context, o ReconcileOptions) (Comparison, error) {
 		return c.report, err
 	}
 	s := signed{
-		roots: c.Roots, keys: c.Keys, atOnce: c.AtOnce, to: c.to, look: true,
+		roots: c.Roots, keys: c.Keys, atOnce: c.AtOnce, to: c.to, look: true, places: w.places,
 		unreadable: w.unreadable, contradicted: c.contradicted, progress: c.progress,
 	}
 	if err := s.all(ctx); err != nil {

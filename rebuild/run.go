@@ -61,11 +61,14 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		return r.report, err
 	}
 	w := walk{roots: r.Roots, keys: r.Keys, atOnce: r.AtOnce, state: &r.state, tombstone: r.tombstone, object: r.object, unreadable: r.unreadable, save: r.save}
+	if r.DryRun {
+		w.places = new(sync.Map)
+	}
 	if err := w.all(ctx); err != nil {
 		return r.report, err
 	}
 	s := signed{
-		roots: r.Roots, keys: r.Keys, atOnce: r.AtOnce, to: r.To, look: r.DryRun,
+		roots: r.Roots, keys: r.Keys, atOnce: r.AtOnce, to: r.To, look: r.DryRun, places: w.places,
 		unreadable: r.unreadable, contradicted: r.contradicted, progress: r.progress,
 	}
 	if err := s.all(ctx); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -32,6 +33,7 @@ type walk struct {
 	// unreadable is called for what does not say which object it is.
 	unreadable func(o *Object) error
 	save       func(ctx context.Context) error
+	places     *sync.Map // as in signed; nil: nobody asks for them
 }
 
 // all goes on where state says.
@@ -131,6 +133,9 @@ func (w *walk) objects(ctx context.Context, i int, root ocfl.Named) error {
 			}
 			if id == "" {
 				return w.unreadable(&Object{ID: found.ID, Copies: []Copy{{Storage: root.Name, Faults: []string{fmt.Sprintf("folder %s: %s", found.Key, strange)}}}})
+			}
+			if w.places != nil && in.OCFLID != "" {
+				w.places.Store(id, in)
 			}
 			return w.object(ctx, id, in)
 		})

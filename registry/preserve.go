@@ -299,6 +299,7 @@ func (s RebuildState) Open() bool { return !s.Begun.IsZero() && s.Ended.IsZero()
 
 // EnteredChain is what the Registry has of an object's chain of events.
 type EnteredChain struct {
+	Place
 	Head     int // the newest visible version; 0: none
 	Gone     DeletionStatus
 	Last     int64    // number of the last event; 0: none

@@ -34,7 +34,7 @@ func (r *rig) deleted(o registry.Object) {
 	if now.Gone != registry.DeletionDeleted || now.Deletion.Last.Version != o.Head || now.Deletion.Last.Files == "" || now.Deletion.Last.Inventory == "" {
 		r.t.Errorf("object %+v, deletion %+v", now, now.Deletion)
 	}
-	key, err := r.objects.ObjectKey(o.ID)
+	key, err := r.objects.ObjectKey(o.Stored())
 	must(r.t, err)
 	for info, err := range r.storage.List(r.t.Context(), key+"/") {
 		must(r.t, err)

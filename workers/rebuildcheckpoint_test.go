@@ -77,7 +77,7 @@ func (s *signedPair) copies(t *testing.T, open func(t *testing.T, name string) s
 // remove removes what lies below a folder of an object and contains a text in its name.
 func remove(t *testing.T, root ocfl.Named, id, folder, text string) {
 	t.Helper()
-	o, err := evidence.In(root.Root, id)
+	o, err := evidence.In(root.Root, id, registry.Place{})
 	must(t, err)
 	for info, err := range o.Store.List(t.Context(), o.Folder+"/"+folder) {
 		must(t, err)
@@ -90,7 +90,7 @@ func remove(t *testing.T, root ocfl.Named, id, folder, text string) {
 // rewrite replaces the object's segment with one that says something else, and that nobody signed.
 func rewrite(t *testing.T, root ocfl.Named, id string) {
 	t.Helper()
-	o, err := evidence.In(root.Root, id)
+	o, err := evidence.In(root.Root, id, registry.Place{})
 	must(t, err)
 	files, err := o.List(t.Context())
 	must(t, err)

@@ -404,14 +404,47 @@ func killedAnywhere(t *testing.T, step int, fresh func() *sqlstore.Store, read f
 
 var errDead = errors.New("killed")
 
+// callsLeft lets some calls that write happen, and no more.
+type callsLeft struct{ left atomic.Int64 }
+
 // mortalRegistry is a Registry that is gone after some calls that write.
 type mortalRegistry struct {
 	registry.Reconciling
-	left atomic.Int64
+	callsLeft
+}
+
+// mortalAdopting is that for an adoption.
+type mortalAdopting struct {
+	registry.Adopting
+	callsLeft
+}
+
+func (d *mortalAdopting) SaveAdopt(ctx context.Context, s registry.RebuildState) error {
+	return d.each(func() error { return d.Adopting.SaveAdopt(ctx, s) })
+}
+
+func (d *mortalAdopting) NameAdopted(ctx context.Context, o registry.Object) (ark string, err error) {
+	err = d.each(func() error {
+		ark, err = d.Adopting.NameAdopted(ctx, o)
+		return err
+	})
+	return ark, err
+}
+
+func (d *mortalAdopting) EnterFiles(ctx context.Context, id string, version int, files []registry.File, checked time.Time) error {
+	return d.each(func() error { return d.Adopting.EnterFiles(ctx, id, version, files, checked) })
+}
+
+func (d *mortalAdopting) EnterVersion(ctx context.Context, v registry.EnteredVersion) error {
+	return d.each(func() error { return d.Adopting.EnterVersion(ctx, v) })
+}
+
+func (d *mortalAdopting) RecordAdopted(ctx context.Context, o registry.AdoptedObject) error {
+	return d.each(func() error { return d.Adopting.RecordAdopted(ctx, o) })
 }
 
 // each lets a call happen, with its answer or without it, or not at all.
-func (d *mortalRegistry) each(call func() error) error {
+func (d *callsLeft) each(call func() error) error {
 	switch left := d.left.Add(-1); {
 	case left < -1:
 		return errDead

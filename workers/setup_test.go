@@ -305,7 +305,7 @@ func keys(t testing.TB, s storage.Store, prefix string) []string {
 // content reads a file of an object's version.
 func (r *rig) content(o registry.Object, version int, path string) string {
 	r.t.Helper()
-	in, err := r.objects.OpenFile(r.t.Context(), o.ID, version, path)
+	in, err := r.objects.OpenFile(r.t.Context(), o.Stored(), version, path)
 	must(r.t, err)
 	return r.all(in)
 }
@@ -323,7 +323,7 @@ func (r *rig) all(in io.ReadCloser) string {
 // has it, too.
 func (r *rig) files(o registry.Object, version int) map[string]string {
 	r.t.Helper()
-	inv, err := r.objects.Inventory(r.t.Context(), o.ID, version)
+	inv, err := r.objects.Inventory(r.t.Context(), o.Stored(), version)
 	must(r.t, err)
 	out := map[string]string{}
 	after := ""
@@ -373,12 +373,12 @@ func (r *rig) producer(o registry.Object, version int) map[string]string {
 // valid checks that an object is sound to the last byte, and has so many versions.
 func (r *rig) valid(o registry.Object, versions int) {
 	r.t.Helper()
-	report, err := r.objects.Verify(r.t.Context(), o.ID, ocfl.ValidateOptions{})
+	report, err := r.objects.Verify(r.t.Context(), o.Stored(), ocfl.ValidateOptions{})
 	must(r.t, err)
 	if !report.Valid() {
 		r.t.Errorf("object %s is not valid: %v", o.ID, report.Errors())
 	}
-	if head, err := r.objects.Head(r.t.Context(), o.ID); err != nil || head.Head != versions || o.Head != versions {
+	if head, err := r.objects.Head(r.t.Context(), o.Stored()); err != nil || head.Head != versions || o.Head != versions {
 		r.t.Errorf("stored at version %d (%v), recorded at %d, want %d", head.Head, err, o.Head, versions)
 	}
 	r.evident(r.objects, o, versions)

@@ -104,6 +104,9 @@ func (s *Catalog) RecordAdopted(ctx context.Context, o registry.AdoptedObject) e
 		if _, err := t.visible(o.ID, o.Head); err != nil {
 			return err
 		}
+		if err := t.Do(`UPDATE object_version SET recorded_at = $2 WHERE object_id = $1`, o.ID, t.Now); err != nil {
+			return err
+		}
 		err := t.Do(`UPDATE object SET head = $2, title = $3, creator = $4, date = $5, files = $6, size_bytes = $7, updated_at = $8, adopted = $2 WHERE id = $1`,
 			o.ID, o.Head, sqldb.Clean(o.Title), sqldb.Clean(o.Creator), sqldb.Clean(o.Date), o.Files, o.SizeBytes, t.Now)
 		if err != nil {

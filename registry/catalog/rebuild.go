@@ -82,9 +82,9 @@ func (s *Catalog) EnteredHead(ctx context.Context, objectID string) (head int, g
 
 // EnteredChain implements registry.Rebuilding.
 func (s *Catalog) EnteredChain(ctx context.Context, objectID string, seq int64) (c registry.EnteredChain, err error) {
-	err = s.db.Read.QueryRowContext(ctx, `SELECT o.head, o.gone, COALESCE((SELECT MAX(l.seq) FROM premis_event l WHERE l.object_id = o.id), 0),
+	err = s.db.Read.QueryRowContext(ctx, `SELECT o.head, o.gone, o.ocfl_id, o.adopted, o.padding, COALESCE((SELECT MAX(l.seq) FROM premis_event l WHERE l.object_id = o.id), 0),
 		COALESCE((SELECT e.hash FROM premis_event e WHERE e.object_id = o.id AND e.seq = $2), '') FROM object o WHERE o.id = $1`,
-		objectID, seq).Scan(&c.Head, &c.Gone, &c.Last, &c.Hash)
+		objectID, seq).Scan(&c.Head, &c.Gone, &c.OCFLID, &c.Adopted, &c.Padding, &c.Last, &c.Hash)
 	if errors.Is(err, sql.ErrNoRows) {
 		return c, nil
 	}

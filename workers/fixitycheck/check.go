@@ -140,7 +140,7 @@ func (c *check) lock(ctx context.Context) (gone bool, err error) {
 // expect sets the digest that the file must have. For an inventory that was recorded without a
 // digest, the sidecar has it.
 func (c *check) expect(ctx context.Context) (err error) {
-	c.want = ocfl.Stored{ID: c.file.Place.Stored(c.file.ObjectID), Path: string(c.file.File)}
+	c.want = ocfl.Stored{ID: c.file.Stored(c.file.ObjectID), Path: string(c.file.File)}
 	for _, algorithm := range []string{ocfl.SHA512, ocfl.SHA256} {
 		if digest := c.file.Digests[algorithm]; digest != "" {
 			c.want.Algorithm, c.want.Digest = algorithm, digest

@@ -32,8 +32,12 @@ func (f *storedFlags) add(cmd *cobra.Command, dir, database string) {
 	cmd.Flags().StringVar(&f.dir, "dir", "", dir)
 	cmd.Flags().StringVar(&f.database, "database", "", database+", sqlite:PATH or postgres://... (default HOLDFAST_DATABASE_URL, or that of --dir)")
 	cmd.Flags().StringArrayVar(&f.storages, "storage", nil, "a storage, `NAME=ADDRESS`, by the name that it had; may be repeated (default HOLDFAST_STORAGE_URL)")
-	cmd.Flags().StringVar(&f.key, "key", "", "a PEM `FILE` with the trusted public keys of receipts (default any key is trusted)")
 	cmd.Flags().IntVar(&f.atOnce, "at-once", 8, "how many objects are read at once")
+}
+
+// addKey adds the flag for the keys of the receipts that are read.
+func (f *storedFlags) addKey(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.key, "key", "", "a PEM `FILE` with the trusted public keys of receipts (default any key is trusted)")
 }
 
 // rebuildFlags are the flags of `holdfast rebuild`.
@@ -51,6 +55,7 @@ func RebuildCommand(a *cli.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return runRebuild(cmd.Context(), a, f) },
 	}
 	f.add(cmd, "the folder `DIR` of up: its database is made again, and its own storage is read, too", "the new database")
+	f.addKey(cmd)
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "read everything and report, and enter nothing")
 	cmd.Flags().BoolVar(&a.JSON, "json", false, "print JSON, one object a line")
 	return cli.WithHelp(helpTexts, cmd)

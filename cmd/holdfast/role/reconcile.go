@@ -32,6 +32,7 @@ func ReconcileCommand(a *cli.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return runReconcile(cmd.Context(), a, f) },
 	}
 	f.add(cmd, "the folder `DIR` of up: its database and its own storage are compared", "the restored database")
+	f.addKey(cmd)
 	cmd.Flags().BoolVar(&f.apply, "apply", false, "enter what the Registry does not know, and release it (default only report)")
 	cmd.Flags().BoolVar(&f.restored, "restored", false, "with --apply: the database was restored by other means than holdfast backup restore")
 	cmd.Flags().StringVar(&f.accept, "accept", "", "with --apply: release the Registry although something disagrees, for this `REASON`, which is recorded")

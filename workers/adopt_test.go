@@ -1,0 +1,277 @@
+package workers_test
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/rebuild"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqlstore"
+	"github.com/holdfast/holdfast/storage"
+)
+
+// fixtures returns the folder of public OCFL objects, which is not part of the project.
+func fixtures(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join("..", "..", "shared", "cases", "ocfl", "1.1")
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("the public OCFL objects are absent: %v", err)
+	}
+	return path
+}
+
+// lay puts a fixture into the storage, as another program has it: in the folder that the layout has for its
+// identifier. It returns the folder.
+func (r *rig) lay(fixture string) (folder string) {
+	r.t.Helper()
+	report, err := ocfl.ValidateFS(r.t.Context(), os.DirFS(fixture), ocfl.ValidateOptions{})
+	must(r.t, err)
+	if folder = "bad/" + filepath.Base(fixture); report.ID != "" {
+		folder, err = r.objects.ObjectKey(report.ID)
+		must(r.t, err)
+	}
+	must(r.t, filepath.WalkDir(fixture, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(name)
+		must(r.t, err)
+		below, err := filepath.Rel(fixture, name)
+		must(r.t, err)
+		_, err = storage.Put(r.t.Context(), r.storage, folder+"/"+filepath.ToSlash(below), data)
+		return err
+	}))
+	return folder
+}
+
+// texts returns the files below a folder of the storage.
+func (r *rig) texts(folder string) map[string]string {
+	r.t.Helper()
+	out := map[string]string{}
+	for info, err := range r.storage.List(r.t.Context(), folder+"/") {
+		must(r.t, err)
+		text, err := storage.ReadAll(r.t.Context(), r.storage, info.Key, 1<<20)
+		must(r.t, err)
+		out[strings.TrimPrefix(info.Key, folder+"/")] = string(text)
+	}
+	return out
+}
+
+// adoption returns options to adopt the rig's storage into a Registry, and where its findings come.
+func (r *rig) adoption(s *sqlstore.Store) (o rebuild.AdoptOptions, found *[]rebuild.Adopted) {
+	r.t.Helper()
+	c, err := s.Collection(r.t.Context(), collection)
+	must(r.t, err)
+	found = new([]rebuild.Adopted)
+	minted := 0
+	return rebuild.AdoptOptions{
+		Root: r.deps.Objects[0], To: s, From: s, Collection: c, Software: "1.2.3", Now: time.Now, AtOnce: 1,
+		Mint: func() (string, error) {
+			minted++
+			return fmt.Sprintf("ark:/99999/fk4adopted%d", minted), nil
+		},
+		Found: func(a rebuild.Adopted) error { *found = append(*found, a); return nil },
+	}, found
+}
+
+// adopt adopts the rig's storage after a dry run, which must say the same, and returns what was said of its
+// only object.
+func (r *rig) adopt() rebuild.Adopted {
+	r.t.Helper()
+	o, found := r.adoption(r.registry)
+	before := r.texts("")
+	o.DryRun = true
+	dry, err := rebuild.Adopt(r.t.Context(), o)
+	must(r.t, err)
+	o.DryRun = false
+	report, err := rebuild.Adopt(r.t.Context(), o)
+	must(r.t, err)
+	if report != dry || report.Objects != 1 || len(*found) != 2 {
+		r.t.Fatalf("the dry run says %+v, the run %+v: %+v", dry, report, *found)
+	}
+	if diff := cmp.Diff((*found)[0].Refused, (*found)[1].Refused); diff != "" {
+		r.t.Errorf("refusals of the dry run (-) and of the run (+):\n%s", diff)
+	}
+	for name, text := range r.texts("") {
+		if was, there := before[name]; there && was != text {
+			r.t.Errorf("%s was changed", name)
+		} else if !there && !strings.Contains(name, "/extensions/holdfast-evidence/") {
+			r.t.Errorf("%s was made", name)
+		}
+	}
+	return (*found)[1]
+}
+
+// update deposits a file under a local id or an ARK of an object.
+func (r *rig) update(o registry.Object, name, text string) registry.Object {
+	r.t.Helper()
+	s := registry.Spec{Type: registry.FileType, Mode: registry.Update, URL: r.site.put(name, text), Filename: name}
+	if len(o.LocalIDs) > 0 {
+		s.LocalIDs = o.LocalIDs[:1]
+	} else {
+		s.PrimaryID = o.ID
+	}
+	return r.complete(r.job(s))
+}
+
+// TestAdopt_Fixtures: public objects are adopted as they lie, or refused with the reason, and those that were
+// adopted get a new version in their own form.
+func TestAdopt_Fixtures(t *testing.T) {
+	t.Parallel()
+	refused := map[string]string{
+		"W002_extra_dir_in_version_dir": "v1/extra_dir/something.txt belongs to no version",
+		"W010_no_version_inventory":     "version 1 has no inventory of its own (W010)",
+	}
+	folders, err := filepath.Glob(filepath.Join(fixtures(t), "*-objects", "*"))
+	must(t, err)
+	for _, folder := range folders {
+		name, bad := filepath.Base(folder), filepath.Base(filepath.Dir(folder)) == "bad-objects"
+		if name == "E003_E063_empty" {
+			continue // no file says that there is an object
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, nil)
+			at := r.lay(folder)
+			made := r.texts(at)
+			got := r.adopt()
+			switch why := strings.Join(got.Refused, "; "); {
+			case bad && why == "" || !strings.Contains(why, refused[name]):
+				t.Fatalf("refused: %q, want %q", why, refused[name])
+			case bad:
+				if code, _, _ := strings.Cut(name, "_"); strings.HasPrefix(why, "E") && !strings.Contains(why, code) {
+					t.Logf("refused for another reason than %s: %s", code, why)
+				}
+				return
+			case refused[name] != "":
+				return
+			case why != "":
+				t.Fatalf("refused: %s", why)
+			}
+			o, err := r.registry.Object(t.Context(), got.ID)
+			must(t, err)
+			versions := o.Head
+			if o.Stored() != got.Stored || o.Adopted != versions || got.Versions != versions {
+				t.Errorf("adopted %+v as %+v", got, o)
+			}
+			r.valid(o, versions)
+			for n := 1; n <= versions; n++ {
+				r.files(o, n)
+			}
+			o = r.update(o, "added.txt", "added to "+name)
+			r.valid(o, versions+1)
+			if text := r.files(o, 0)["producer/added.txt"]; text != "added to "+name {
+				t.Errorf("the new file reads %q", text)
+			}
+			now := r.texts(at)
+			for file, text := range made {
+				if file != "inventory.json" && !strings.HasPrefix(file, "inventory.json.") && now[file] != text {
+					t.Errorf("%s was changed", file)
+				}
+			}
+			p := &pair{rig: r, object: o}
+			for n := 1; n <= versions+1; n++ {
+				if it := p.check(o.InventoryPath(n)); it.Status != registry.Completed {
+					t.Errorf("the check of version %d: %s", n, it.Note)
+				}
+			}
+		})
+	}
+}
+
+// TestAdopt_Acts: whatever can be done to an object can be done to one that has another identifier in its
+// storages than its ARK.
+func TestAdopt_Acts(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	r.lay(filepath.Join(fixtures(t), "good-objects", "updates_all_actions"))
+	got := r.adopt()
+	o, err := r.registry.Object(t.Context(), got.ID)
+	must(t, err)
+	if o.OCFLID != "info:bb123cd4567" || !slices.Equal(o.LocalIDs, []string{"info:bb123cd4567"}) || o.ID != "ark:/99999/fk4adopted1" || o.Head != 4 {
+		t.Fatalf("adopted as %+v", o)
+	}
+	before := r.files(o, 0)
+	options, found := r.adoption(r.registry)
+	if again, err := rebuild.Adopt(t.Context(), options); err != nil || again.Known != 1 || again.Adopted != 0 || len(*found) > 0 {
+		t.Errorf("adopted again: %+v, %v, %v", again, *found, err)
+	}
+	var replaced string
+	for path := range before {
+		replaced = max(replaced, path)
+	}
+	o = r.update(o, replaced, "in its place") // also where it lay before
+	if now := r.files(o, 0); now[replaced] != "" || now["producer/"+replaced] != "in its place" || len(now) < len(before) {
+		t.Errorf("after %s was replaced there are %v", replaced, now)
+	}
+	for path, text := range before {
+		if now := r.files(o, 0); path != replaced && now[path] != text {
+			t.Errorf("%s reads %q after the update", path, now[path])
+		}
+	}
+	if lost := names(r.orphans(registry.OrphanSearch{Storages: true, Older: registry.LeastOrphanAge})); slices.Contains(lost, "object "+o.OCFLID) {
+		t.Errorf("orphaned: %v", lost)
+	}
+	want := seen(t, r.registry, o.ID)
+	to := r.rebuilding(t)
+	report, err := rebuild.Run(t.Context(), rebuild.Options{
+		Roots: r.deps.Objects, To: to, Now: time.Now, Fault: func(o rebuild.Object) error { t.Errorf("faults: %+v", o); return nil },
+	})
+	must(t, err)
+	if report != (rebuild.Report{Objects: 1}) {
+		t.Errorf("the rebuild says %+v", report)
+	}
+	if diff := cmp.Diff(want, seen(t, to, o.ID)); diff != "" {
+		t.Errorf("after a rebuild (-want +got):\n%s", diff)
+	}
+	if it := r.advance(r.restore(o), ""); it.Status != registry.Completed {
+		t.Errorf("the restore is %s: %s", it.Status, it.Note)
+	}
+	compared, err := rebuild.Reconcile(t.Context(), rebuild.ReconcileOptions{Roots: r.deps.Objects, To: r.registry, Now: time.Now})
+	must(t, err)
+	if compared != (rebuild.Comparison{Objects: 1}) {
+		t.Errorf("the comparison says %+v", compared)
+	}
+	if it := r.advance(r.deletion(o), ""); it.Status != registry.Completed {
+		t.Fatalf("the deletion is %s: %s", it.Status, it.Note)
+	}
+	r.deleted(o)
+}
+
+// TestAdopt_Killed: wherever an adoption dies, its repeat comes to the same ARK, and to one only.
+func TestAdopt_Killed(t *testing.T) {
+	t.Parallel()
+	for n := 0; ; n++ {
+		r := newRig(t, nil)
+		r.lay(filepath.Join(fixtures(t), "good-objects", "updates_three_versions_one_file"))
+		mortal := &mortalAdopting{Adopting: r.registry}
+		mortal.left.Store(int64(n))
+		options, _ := r.adoption(r.registry)
+		options.To = mortal
+		_, dead := rebuild.Adopt(t.Context(), options)
+		options.To = r.registry // it mints on where it was
+		_, err := rebuild.Adopt(t.Context(), options)
+		must(t, err)
+		page, err := r.registry.Objects(t.Context(), registry.ObjectQuery{Limit: 10})
+		must(t, err)
+		if len(page.Rows) != 1 || page.Rows[0].ID != "ark:/99999/fk4adopted1" {
+			t.Fatalf("after death at call %d there are %+v", n, page.Rows)
+		}
+		r.valid(page.Rows[0], 3)
+		if dead == nil {
+			if n < 8 {
+				t.Errorf("it makes only %d calls", n)
+			}
+			return
+		}
+	}
+}
