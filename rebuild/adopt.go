@@ -78,8 +78,7 @@ func (a *Adopted) refuse(format string, args ...any) {
 // makes the object visible, with its events and receipts, and last the receipts are written beside the bytes.
 // Whoever is killed and repeats it finds the bound ARK; the receipts tell it to a Registry that is made again.
 //
-// It goes on after the last portion that it had noted. The Registry may serve meanwhile: what it may not know
-// yet, nobody else writes, because its place in the storage is taken. It keeps a portion of objects in memory,
+// It goes on after the last portion that it had noted. No other process may serve the Registry. It keeps a portion of objects in memory,
 // each with the inventory of its newest version.
 func Adopt(ctx context.Context, o AdoptOptions) (Adoption, error) {
 	a := &adopting{AdoptOptions: o}

@@ -34,10 +34,10 @@ var ErrServed = errors.New("a process of this Registry is at work on its databas
 // openAlone opens a database that no process of a Registry serves: ErrServed if one does. A SQLite file has
 // a lock. On PostgreSQL each process sweeps eight times a lease, so it waits until half a lease has passed
 // since the last sweep, and refuses if another one comes. A process that starts later finds the Registry
-// held, or its rebuild not done.
-func (n *Node) openAlone(ctx context.Context, address string, lease time.Duration) (*sqlstore.Store, error) {
-	s, err := n.openDatabase(ctx, sqlstore.Options{URL: address})
-	if err != nil || strings.HasPrefix(address, "sqlite:") {
+// held, or its rebuild not done, or shares it with an adoption.
+func (n *Node) openAlone(ctx context.Context, o sqlstore.Options, lease time.Duration) (*sqlstore.Store, error) {
+	s, err := n.openDatabase(ctx, o)
+	if err != nil || strings.HasPrefix(o.URL, "sqlite:") {
 		return s, err
 	}
 	last, ago, err := s.LastSweep(ctx)

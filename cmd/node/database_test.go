@@ -26,7 +26,7 @@ func TestOpenAlone(t *testing.T) {
 	}()
 	open := func(lease time.Duration) error {
 		n := &Node{Common: Common{Log: slog.New(slog.DiscardHandler)}}
-		_, err := n.openAlone(t.Context(), address, lease)
+		_, err := n.openAlone(t.Context(), sqlstore.Options{URL: address}, lease)
 		for _, close := range n.closers {
 			err = errors.Join(err, close())
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast/holdfast/rebuild"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/receipt"
+	"github.com/holdfast/holdfast/registry/sqlstore"
 )
 
 // Stored says which Registry belongs to which storages.
@@ -46,7 +47,7 @@ func Rebuild(ctx context.Context, c Common, o RebuildOptions) (report rebuild.Re
 		}
 		if o.DryRun {
 			options.To = nothing{}
-		} else if options.To, err = n.openAlone(ctx, database, o.Lease); err != nil {
+		} else if options.To, err = n.openAlone(ctx, sqlstore.Options{URL: database}, o.Lease); err != nil {
 			return err
 		}
 		report, err = rebuild.Run(ctx, options)

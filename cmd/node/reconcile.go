@@ -56,7 +56,7 @@ func Reconcile(ctx context.Context, c Common, o ReconcileOptions) (out Reconcile
 		if found.SchemaErr != nil && !o.Apply {
 			return found.SchemaErr
 		}
-		registry, err := n.openAlone(ctx, database, o.Lease)
+		registry, err := n.openAlone(ctx, sqlstore.Options{URL: database}, o.Lease)
 		if err != nil {
 			return err
 		}
