@@ -120,6 +120,21 @@ func TestRoles_Permissions(t *testing.T) {
 	f.until("it is deleted", func() bool { return len(f.list("state:failed")) == 0 })
 	f.run("queue", "orphans", "--storages") // its exit code says whether it has found something
 
+	// A collection gets a second storage, which is filled with what it has.
+	f.collection("alone", `"storages": ["storage"]`)
+	if s, code := f.submit(file, "--collection", "alone"); code != 0 || len(s.Jobs) != 1 {
+		t.Fatalf("upload: exit=%d summary=%+v", code, s)
+	}
+	if r := f.run("storage", "add", "second", "--collection", "alone", "--dry-run"); r.code != 0 || !strings.Contains(r.stderr, "to be copied: 1 objects") {
+		t.Errorf("it would do: %d %s", r.code, r.stderr)
+	}
+	f.must(0, "storage", "add", "second", "--collection", "alone", "--yes", "--reason", "one copy is none")
+	f.until("the storage is filled", func() bool { return len(f.list("state:completed", "action:copy")) == 1 })
+	f.must(0, "object", "verify", "--all")
+	if r := f.run("storage", "list"); r.code != 0 || !strings.Contains(r.stdout, "second") {
+		t.Errorf("storages: %d %s%s", r.code, r.stdout, r.stderr)
+	}
+
 	ben, _ := f.token("--name", "ben", "--role", "operator")
 	ann, _ := f.token("--name", "ann", "--role", "admin")
 	if r := f.as(ben, "object", "delete", another, "--reason", "rights were withdrawn"); r.code != 0 {

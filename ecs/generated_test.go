@@ -81,6 +81,7 @@ var services = map[registry.Stage]service{
 	registry.Delete:    {small, 2, []string{readStorage, writeStorage}},
 	registry.Fixity:    {medium, 10, []string{readStorage, writeStorage}},
 	registry.Restore:   {medium, 5, []string{readStaging, writeStaging, readStorage, restoreStorage}},
+	registry.Copy:      {medium, 5, []string{readStorage, writeStorage}},
 	registry.Deliver:   {small, 5, nil},
 }
 

@@ -8,7 +8,7 @@
 set -eu
 path=${1:-/holdfast}
 # generated: stages, by go generate ./ecs from the routes
-stages='expand report estimate provision download scan process replicate record notify apply cleanup delete deliver fixity restore'
+stages='expand report estimate provision download scan process replicate record notify apply cleanup delete deliver fixity restore copy'
 # end of stages
 for stage in $stages; do
 	if aws ssm get-parameter --name "$path/$stage/TOKEN" >/dev/null 2>&1; then

@@ -204,6 +204,13 @@ func holdsSame(ctx context.Context, store storage.Store, key string, content []b
 // Spill returns a new Space for lists of files, in TempDir. The caller closes it.
 func (r *Root) Spill() *spill.Space { return spill.NewSpace(r.TempDir, math.MaxInt64) }
 
+// Through returns the same root whose files are read through another store, such as a slower one.
+func (r *Root) Through(s storage.Store) *Root {
+	other := *r
+	other.store = s
+	return &other
+}
+
 // Store returns the store that the root is in.
 func (r *Root) Store() storage.Store { return r.store }
 

@@ -21,7 +21,7 @@ func whole() registry.Profile {
 	return registry.Profile{
 		Name: "Maps & plans: yes", Owner: "ark:/99999/owner", Collections: []string{"ark:/99999/maps", "ark:/99999/all"},
 		NOIDTemplate: "99999/fk4{.reeeeeeeek}", Minting: registry.MintEZID, DigestAlgorithm: "sha256", Priority: number(7),
-		ReleaseOneByOne: true, StopOnBadRow: true, SuppressDCLocalIDs: true, Scan: true, ScanPartly: true, NameEncoding: "cp437", DuplicateDays: number(0), Storages: []string{"storage", "second"},
+		ReleaseOneByOne: true, StopOnBadRow: true, SuppressDCLocalIDs: true, Scan: true, ScanPartly: true, NameEncoding: "cp437", DuplicateDays: number(0), Storages: []string{"storage", "second"}, Copies: number(2), OffsiteCopies: number(1),
 		Callback:   &registry.Callback{URL: "https://r.example.org/{job}", GoesOn: true, CompletedOnly: true},
 		BagProfile: json.RawMessage(`{"Z":[],"A":{"required":false,"n":1.5,"none":null},"e":""}`),
 		Mail:       &registry.MailRules{To: []string{"a@example.org"}, Allow: []string{"*.example.org"}, Queued: true, Safe: true, FailuresOnly: true}, RetentionDays: number(90),

@@ -78,6 +78,8 @@ func (r ObjectRequest) Check() error {
 		return fmt.Errorf("%w: %q is not one of %v", ErrInvalid, r.Action, ObjectActions())
 	case r.Action == DeleteObject:
 		return fmt.Errorf("%w: an object is deleted when two people have agreed to it", ErrInvalid)
+	case r.Action == CopyObject:
+		return fmt.Errorf("%w: objects are copied when a storage is added or retired", ErrInvalid)
 	case r.Action == RestoreObject && len(r.Spec.File) > 0:
 		return fmt.Errorf("%w: a whole version is restored, not one file of it", ErrInvalid)
 	}

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -57,6 +56,9 @@ type Profile struct {
 	DuplicateDays *int `json:"duplicate_days,omitempty" doc:"For how many days a submission with the same content is a duplicate; default 30, 0: never"`
 	// Storages: none means [DefaultStorage]. Versions are read from the first.
 	Storages []string `json:"storages,omitempty" doc:"Storages of each version: it is written to the first, copied to the others, and preserved when all have it. Default: the storage named storage"`
+	// Copies and OffsiteCopies: use [Profile.Policy].
+	Copies        *int `json:"copies,omitempty" doc:"Copies that each object shall have, each in another storage; holdfast storage list says where there are fewer. Default: one in each of the profile's storages"`
+	OffsiteCopies *int `json:"offsite_copies,omitempty" doc:"How many of the copies shall be in off-site storages; default: none"`
 	// Callback: nil notifies nobody.
 	Callback *Callback `json:"callback,omitempty" doc:"Receiver of each job's outcome, as a POST of JSON; default: none"`
 	// BagProfile is a document of its own, defined by its specification.
@@ -238,51 +240,103 @@ func (p Profile) same(q Profile) bool {
 	return errOne == nil && errTwo == nil && bytes.Equal(one, two)
 }
 
-// DefaultStorage and DefaultStaging name the volumes that every Holdfast has: the storage of
-// collections that name none, and the volume for work in progress.
+// OutsideStep is a function that runs after a stage of each job of a collection. When the job leaves
+// the stage, the same transaction adds a task of the function. A job that comes through the stage
+// again gets a new task.
+type OutsideStep struct {
+	After    Stage  `json:"after" doc:"Stage of jobs after which the function runs: estimate, provision, download, scan, process, replicate, record or notify"`
+	Function string `json:"function" doc:"Name of the function; a program must have announced it"`
+	// On: "" means OnSuccess.
+	On StepOn `json:"on,omitempty" doc:"success (default): when the job goes on from the stage; always: also when it fails there"`
+	// Blocking: see [WaitOver].
+	Blocking bool `json:"blocking,omitempty" doc:"The job starts its next stage when the task has completed, or was aborted"`
+	// Args are more arguments, a JSON object. The member [StepArgument] is the Registry's.
+	Args json.RawMessage `json:"args,omitempty" doc:"Arguments of the function beside job, an object; at most 16 KiB. Never put secrets here: anyone who can see the collection can read them"`
+}
+
+// StepOn says how a job must leave a stage for an outside step to run.
+type StepOn string
+
+// The values of [OutsideStep.On].
 const (
-	DefaultStorage = "storage"
-	DefaultStaging = "staging"
+	OnSuccess StepOn = "success"
+	OnAlways  StepOn = "always"
 )
 
-// mostStorages is the largest number of storages of a collection.
-const mostStorages = 16
+// Bounds of outside steps: each job keeps a copy of its profile.
+const (
+	MostSteps    = 20       // of a profile
+	MostStepArgs = 16 << 10 // bytes of the arguments of one
+)
 
-// CheckStorageName returns ErrInvalid unless a storage can have this name: 1 to 63 lower-case
-// letters, digits, - and _, beginning with a letter or digit, and not the staging volume's.
-func CheckStorageName(name string) error {
-	bad := func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '_' }
-	switch {
-	case name == "" || len(name) > 63 || strings.ContainsFunc(name, bad) || strings.ContainsAny(name[:1], "-_"):
-		return fmt.Errorf("%w: storage %q: a storage's name has 1 to 63 lower-case letters, digits, - and _, and begins with a letter or digit", ErrInvalid, name)
-	case name == DefaultStaging:
-		return fmt.Errorf("%w: storage %q: the name is the staging volume's", ErrInvalid, name)
-	}
-	return nil
+// StepArgument is the name of the argument by which a function that runs as an outside step learns
+// of the job: a [StepJob].
+const StepArgument = "job"
+
+// StepJob describes the job after whose stage a function runs.
+type StepJob struct {
+	ID         string `json:"id"`
+	Batch      string `json:"batch"`
+	Collection string `json:"collection"`
+	Name       string `json:"name"`
+	After      Stage  `json:"after"`  // the stage that the job left
+	Failed     bool   `json:"failed"` // the job failed in the stage
+	Error      string `json:"error"`  // of a failed job
+	// ARK and Version name the version of the object that the job makes; "" and 0 before the job
+	// has done stage process. The API can deliver it after stage record.
+	ARK     string `json:"ark"`
+	Version int    `json:"version"`
+	Files   int64  `json:"files"` // of the payload; -1: not known yet
+	Bytes   int64  `json:"bytes"`
 }
 
-// CheckStorages returns ErrInvalid unless a collection can have these storages. None means
-// [DefaultStorage].
-func CheckStorages(names []string) error {
-	if len(names) > mostStorages {
-		return fmt.Errorf("%w: %d storages, a collection has %d at most", ErrInvalid, len(names), mostStorages)
-	}
-	for i, name := range names {
-		if err := CheckStorageName(name); err != nil {
-			return err
-		}
-		if slices.Contains(names[:i], name) {
-			return fmt.Errorf("%w: storage %q is named twice; name it once", ErrInvalid, name)
-		}
-	}
-	return nil
+// StepReader lists the outside steps of jobs.
+type StepReader interface {
+	// Steps lists the tasks that a job's profile made for it, oldest first; none for any other
+	// item. ErrNotFound: the item is unknown.
+	Steps(ctx context.Context, jobID string) ([]StepRun, error)
 }
 
-// StorageNames returns the storages of each version's replicas, at least one. A version is written
-// to the first and copied to the others.
-func (p Profile) StorageNames() []string {
-	if len(p.Storages) == 0 {
-		return []string{DefaultStorage}
+// StepRun is a task that runs an outside step of a job.
+type StepRun struct {
+	TaskID     string     `json:"task_id" id:"items"`
+	Function   string     `json:"function"`
+	After      Stage      `json:"after"`
+	Blocking   bool       `json:"blocking,omitempty"`
+	State      State      `json:"state"`
+	NextTry    *NextTry   `json:"next_try,omitempty"`
+	Status     Status     `json:"status"`
+	Attempts   int64      `json:"attempts"`
+	Error      string     `json:"error,omitempty"`    // why it failed, or waits for its next try
+	Progress   []Progress `json:"progress,omitempty"` // of the last attempt
+	CreatedAt  time.Time  `json:"created_at"`
+	FinishedAt *time.Time `json:"finished_at,omitempty"`
+}
+
+// StepsIn returns the outside steps in the spec of a job; none if the spec cannot be read. It is
+// called whenever a job moves, so it decodes only specs that can have steps.
+func StepsIn(spec json.RawMessage) []OutsideStep {
+	if !bytes.Contains(spec, []byte(`"steps":[`)) {
+		return nil
 	}
-	return slices.Clone(p.Storages)
+	var s struct {
+		Profile struct {
+			Steps []OutsideStep `json:"steps"`
+		} `json:"profile"`
+	}
+	if json.Unmarshal(spec, &s) != nil {
+		return nil
+	}
+	return s.Profile.Steps
+}
+
+// FollowingSteps returns the outside steps of an item that run when it leaves its present stage;
+// failed says that it fails there. Only jobs have steps.
+func (it WorkItem) FollowingSteps(failed bool) []OutsideStep {
+	if it.Action != Ingest {
+		return nil
+	}
+	return slices.DeleteFunc(StepsIn(it.Spec), func(s OutsideStep) bool {
+		return s.After != it.Stage || failed && s.On != OnAlways
+	})
 }

@@ -43,6 +43,7 @@ type ForWorkers interface {
 	Locking
 	Deleting
 	Checking
+	Copying
 	Restoring
 	// Receivers, and credentials for them and for sources.
 	Delivering

@@ -26,6 +26,7 @@ const (
 	Delete    Stage = "delete"
 	Fixity    Stage = "fixity"
 	Restore   Stage = "restore"
+	Copy      Stage = "copy"
 	Deliver   Stage = "deliver"
 	// Run is the stage of tasks. Each function is a stage of its own within it, see [Stage.Of].
 	Run Stage = "run"
@@ -76,6 +77,7 @@ const (
 const (
 	DeleteObject  Action = "delete"  // created only by the approval of the deletion
 	RestoreObject Action = "restore" // makes a version available for download
+	CopyObject    Action = "copy"    // copies an object to storages where it belongs; created only by [Aligning.Align]
 )
 
 // Step is one stage of a route.
@@ -171,6 +173,8 @@ var routes = []Route{
 	}},
 	// A version never changes, so restoring needs no lock. A deletion meanwhile removes the result.
 	{Action: RestoreObject, Version: 1, Object: true, Steps: []Step{{Stage: Restore, State: StateProcessing, Writes: StagingVolume}}},
+	// Its storages are those that it copies to. It takes the object's lock when it begins.
+	{Action: CopyObject, Version: 1, Object: true, Steps: []Step{{Stage: Copy, State: StateReplicating, Locked: true, Writes: AllStorages}}},
 	{Action: Task, Version: 1, Functions: true, Steps: []Step{{Stage: Run, State: StateProcessing}}},
 	{Action: StepProcess, Version: 1, Functions: true, Steps: []Step{{Stage: ProcessStep, State: StateProcessing}}},
 }

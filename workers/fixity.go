@@ -8,8 +8,9 @@ import (
 	"github.com/holdfast/holdfast/workers/fixitycheck"
 )
 
-// fixitySlots is how many files a process checks concurrently: few, since deposits have precedence.
-const fixitySlots = 2
+// backgroundSlots is how many files a process checks concurrently, and how many objects it copies to where
+// they belong: few, since deposits have precedence.
+const backgroundSlots = 2
 
 // Fixity checks one stored file of an object in every storage that has it.
 type Fixity struct {
@@ -25,7 +26,7 @@ func (w *Fixity) Concurrency() int {
 	if w.Slots > 0 {
 		return w.Slots
 	}
-	return fixitySlots
+	return backgroundSlots
 }
 
 // Work implements base.Handler.

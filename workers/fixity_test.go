@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/workers"
 	"github.com/holdfast/holdfast/workers/fixitycheck"
+	"github.com/holdfast/holdfast/workers/pace"
 )
 
 // pair is a rig with one object that lies in two storages, the folders of which a test damages.
@@ -58,7 +59,7 @@ func (p *pair) file(storage, path string) string {
 func (p *pair) worker(change ...func(*workers.Fixity)) *workers.Fixity {
 	w := &workers.Fixity{
 		Worker:  base.Worker{Attempts: 3},
-		Checker: fixitycheck.Checker{Registry: p.registry, Objects: slices.Clone(p.deps.Objects), Version: "1.2.3", Limiter: fixitycheck.NewLimiter(0)},
+		Checker: fixitycheck.Checker{Registry: p.registry, Objects: slices.Clone(p.deps.Objects), Version: "1.2.3", Limiter: pace.NewLimiter(0)},
 	}
 	for _, c := range change {
 		c(w)

@@ -59,45 +59,69 @@ func (w *Replicate) Work(ctx context.Context, item *base.Item) error {
 
 // copy copies the version and missing earlier versions to a storage.
 func (w *Replicate) copy(ctx context.Context, item *base.Item, p result.Plan, from ocfl.Named, name string) (err error) {
-	ctx, span := tracing.Start(ctx, "replica write")
-	defer func() { span.End(err) }()
-	span.Set("holdfast.storage", name)
 	to, err := w.Objects.Of(name)
 	if err != nil {
 		return err
 	}
+	return (&copying{
+		item: item, objectID: p.Stored(), version: p.Version, files: p.Files, bytes: p.Bytes,
+		begin: func(version int, digest string) error {
+			if version == p.Version && digest != p.Digest {
+				return fmt.Errorf("its inventory in storage %q has the digest %s, not %s, as announced", from.Name, digest, p.Digest)
+			}
+			return nil
+		},
+	}).copy(ctx, from, to)
+}
+
+// copying copies a version, with all before it, from one storage to another.
+type copying struct {
+	item         *base.Item
+	objectID     string // in the storages
+	version      int
+	files, bytes int64                                  // of the version
+	begin        func(version int, digest string) error // is called before a version is written; versions that are there are not
+	stored       int                                    // files stored and verified by all calls
+}
+
+// copy does it once. It continues where an earlier attempt stopped.
+func (c *copying) copy(ctx context.Context, from, to ocfl.Named) (err error) {
+	ctx, span := tracing.Start(ctx, "replica write")
+	defer func() { span.End(err) }()
+	span.Set("holdfast.storage", to.Name)
 	// The number of files is unknown, since earlier versions may be missing too.
-	files := item.Progress("files copied to "+name+" and verified", "files").Kept()
-	bytes := item.Progress("bytes copied to "+name+" and verified", "bytes").Kept()
+	files := c.item.Progress("files copied to "+to.Name+" and verified", "files").Kept()
+	bytes := c.item.Progress("bytes copied to "+to.Name+" and verified", "bytes").Kept()
 	var doneFiles, doneBytes int64 // of the earlier versions
 	var last ocfl.Progress
 	var stored *resume.Stored
-	err = to.Replicate(ctx, from.Root, p.Stored(), p.Version, func(version int, digest string) (ocfl.CommitOptions, error) {
-		if version == p.Version && digest != p.Digest {
-			return ocfl.CommitOptions{}, fmt.Errorf("its inventory in storage %q has the digest %s, not %s, as announced", from.Name, digest, p.Digest)
+	err = to.Replicate(ctx, from.Root, c.objectID, c.version, func(version int, digest string) (ocfl.CommitOptions, error) {
+		if err := c.begin(version, digest); err != nil {
+			return ocfl.CommitOptions{}, err
 		}
 		doneFiles, doneBytes, last = doneFiles+int64(last.Files), doneBytes+last.Bytes, ocfl.Progress{}
 		var err error
-		if stored, err = resume.NewStored(ctx, item, "stored in "+name+", by path", digest, p.Files, p.Bytes); err != nil {
+		if stored, err = resume.NewStored(ctx, c.item, "stored in "+to.Name+", by path", digest, c.files, c.bytes); err != nil {
 			return ocfl.CommitOptions{}, err
 		}
 		return ocfl.CommitOptions{
 			Verified: stored.Before(),
 			Stored: func(place int, size int64) error {
-				return errors.Join(stored.Add(ctx, place, size), item.Writable(ctx))
+				c.stored++
+				return errors.Join(stored.Add(ctx, place, size), c.item.Writable(ctx))
 			},
 			Progress: func(now ocfl.Progress) {
 				last = now
 				files.Set(doneFiles + int64(now.Files))
 				bytes.Set(doneBytes + now.Bytes)
 			},
-		}, item.Writable(ctx)
+		}, c.item.Writable(ctx)
 	})
 	if err != nil && ctx.Err() != nil && stored != nil {
 		err = errors.Join(err, stored.Note(ctx)) // stopping: the next worker resumes here
 	}
-	if err == nil && item.Repeats() {
-		err = to.DropUnfinished(ctx, p.Stored(), p.Version)
+	if err == nil && c.item.Repeats() {
+		err = to.DropUnfinished(ctx, c.objectID, c.version)
 	}
 	return err
 }

@@ -30,6 +30,7 @@ import (
 	"github.com/holdfast/holdfast/workers/delivery"
 	"github.com/holdfast/holdfast/workers/fixitycheck"
 	"github.com/holdfast/holdfast/workers/identity"
+	"github.com/holdfast/holdfast/workers/pace"
 	"github.com/holdfast/holdfast/workers/payload"
 	"github.com/holdfast/holdfast/workers/restore"
 	"github.com/holdfast/holdfast/workers/room"
@@ -78,6 +79,10 @@ type Deps struct {
 
 	// FixityBytes limits how many bytes a second fixity checks read in this process; 0: no limit.
 	FixityBytes int64
+
+	// CopyBytes limits how many bytes a second copies to other storages read in this process; 0: no
+	// limit.
+	CopyBytes int64
 
 	// Callbacks sends the callbacks about jobs.
 	Callbacks *delivery.Callbacks
@@ -148,8 +153,9 @@ func All(d *Deps) []base.Handler {
 		},
 		&Fixity{
 			Worker:  d.Policy(registry.Fixity),
-			Checker: fixitycheck.Checker{Registry: d.Registry, Objects: d.Objects, Version: d.Version, Limiter: fixitycheck.NewLimiter(d.FixityBytes)},
+			Checker: fixitycheck.Checker{Registry: d.Registry, Objects: d.Objects, Version: d.Version, Limiter: pace.NewLimiter(d.FixityBytes)},
 		},
+		&Copy{Worker: d.Policy(registry.Copy), Registry: d.Registry, Objects: d.Objects, Version: d.Version, Limiter: pace.NewLimiter(d.CopyBytes)},
 		&Deliver{Worker: d.Policy(registry.Deliver), Callbacks: d.Callbacks, Mails: d.Mails},
 		&Restore{
 			Worker: d.Policy(registry.Restore), Registry: d.Registry, Staging: d.Staging, Interim: d.Interim, Version: d.Version, Keep: cmp.Or(d.RestoreKeep, defaultRestoreKeep),

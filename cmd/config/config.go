@@ -122,6 +122,7 @@ type Config struct {
 
 	FixityDays     Days    `envconfig:"FIXITY_DAYS" subject:"Fixity checks and restores" for:"registry up" want:"a number of days from 0 on, such as 90; 0 turns the schedule off" desc:"Days after which every stored file is read again in every storage. The same for all Registries. 0 checks only on request."`
 	FixityBytes    Bytes   `envconfig:"FIXITY_BYTES_PER_SECOND" for:"up fixity" want:"a number of bytes from 65536 on, such as 50MiB" desc:"The most bytes per second that the checks of a process read."`
+	CopyBytes      Size    `envconfig:"COPY_BYTES_PER_SECOND" for:"up copy" want:"a number of bytes from 0 on, such as 50MiB; 0 sets no limit" desc:"The most bytes per second that a process reads to fill a storage (docs/operating.md#storages). Without a limit, copies between two buckets of one service are made by the service."`
 	EvidenceWithin Span    `envconfig:"EVIDENCE_WITHIN" for:"registry up" want:"a duration from 0 on, such as 720h; 0 lets nothing wait" desc:"How long events of successful fixity checks may wait before they are written beside the bytes of their object (docs/evidence.md). 100 of one object wait no longer, and neither does any other event."`
 	RestoreDays    Lasting `envconfig:"RESTORE_DAYS" for:"up restore" want:"a number of days above 0, such as 7" desc:"Days for which a restored version can be fetched."`
 
@@ -169,6 +170,7 @@ const (
 	upUnestimated       = 90
 	defaultFixityDays   = 90
 	defaultFixityBytes  = 50 << 20
+	defaultCopyBytes    = 50 << 20
 	defaultEvidence     = Span(30 * 24 * time.Hour)
 	defaultUploadDays   = 7
 	defaultRestoreDays  = 7
@@ -201,7 +203,7 @@ func Default() Config {
 		StagingFull: defaultFull, StagingFullUnestimated: defaultUnestimated,
 		UnpackEntries: unpack.DefaultEntries, UnpackBytes: unpack.DefaultBytes, UnpackRatio: unpack.DefaultRatio,
 		UnpackWindow: unpack.DefaultWindow, JudgeMemory: gate.DefaultMemory, UnpackMemory: gate.DefaultMemory,
-		FixityDays: defaultFixityDays, FixityBytes: defaultFixityBytes, EvidenceWithin: defaultEvidence, UploadDays: defaultUploadDays, RestoreDays: defaultRestoreDays,
+		FixityDays: defaultFixityDays, FixityBytes: defaultFixityBytes, CopyBytes: defaultCopyBytes, EvidenceWithin: defaultEvidence, UploadDays: defaultUploadDays, RestoreDays: defaultRestoreDays,
 		BackupEvery: Duration(24 * time.Hour), BackupKeep: backup.DefaultKeep(),
 		MailDigest: Rhythm{Every: 24 * time.Hour, Offset: defaultDigest}, MailTokenDaily: defaultTokenDaily,
 		NAAN: defaultNAAN, NOIDTemplate: defaultNOIDTemplate,

@@ -36,6 +36,7 @@ import (
 	"github.com/holdfast/holdfast/cmd/holdfast/queue"
 	"github.com/holdfast/holdfast/cmd/holdfast/role"
 	"github.com/holdfast/holdfast/cmd/holdfast/setup"
+	"github.com/holdfast/holdfast/cmd/holdfast/storages"
 	"github.com/holdfast/holdfast/cmd/holdfast/task"
 )
 
@@ -60,6 +61,6 @@ func root(a *cli.App) *cobra.Command {
 		role.UpCommand(a), role.RegistryCommand(a), role.WorkerCommand(a), role.BrokerCommand(a), deposit.SubmitCommand(a), check.Command(a), object.ReceiptKeysCommand(a), progress.WatchCommand(a),
 		batch.Command(a), item.Command(a), item.ViewCommand(a), object.Command(a), collection.Command(a), hold.Command(a), queue.Command(a), queue.TopCommand(a), feed.Command(a),
 		deposit.GraphCommand(a), task.Command(a), task.ScheduleCommand(a), process.Command(a), events.Command(a), events.AuditCommand(a), evidencereport.Command(a), account.TokenCommand(a), deposit.UploadCommand(a), account.LoginCommand(a), account.SessionCommand(a),
-		role.ConfigCommand(a), doctor.Command(a), role.HealthCommand(a), role.MigrateCommand(a), setup.Command(a), role.StorageCommand(a), role.RebuildCommand(a), role.ReconcileCommand(a), role.AdoptCommand(a), backup.Command(a), manual.Command(a), bench.Command(a), versionCommand(a), cli.Basics(),
+		role.ConfigCommand(a), doctor.Command(a), role.HealthCommand(a), role.MigrateCommand(a), setup.Command(a), role.StorageCommand(a, storages.Commands(a)...), role.RebuildCommand(a), role.ReconcileCommand(a), role.AdoptCommand(a), backup.Command(a), manual.Command(a), bench.Command(a), versionCommand(a), cli.Basics(),
 	)
 }

@@ -167,6 +167,10 @@ func (n *Node) runRegistry(ctx context.Context, d *registryServer, l net.Listene
 		Do: d.keepEvidence, Every: evidenceEvery, Log: n.Log,
 		Fails: "writing events beside the bytes of their objects failed; will retry", Works: "writing events beside the bytes of their objects works again",
 	}.Run)
+	n.run(periodic.Job{
+		Do: func(ctx context.Context) error { return d.alignObjects(ctx, n.Log) }, Every: alignEvery, Log: n.Log,
+		Fails: "queueing copies for storages that are filled or retired failed; will retry", Works: "copies for storages are queued again",
+	}.Run)
 	n.runBackups(d.backups, d.source)
 	n.run((&staging.Sweeper{Registry: d.registry, Staging: d.staging, Log: n.Log}).Run)
 	n.serve(l, handler)
@@ -182,6 +186,26 @@ const checkpointEvery = 10 * time.Minute
 
 // evidenceEvery is the interval at which events that wait are looked for.
 const evidenceEvery = 10 * time.Second
+
+// alignEvery is the interval at which objects are looked for that lack a copy, while a storage is filled or
+// retired. aligning bounds what is queued in it.
+const alignEvery = time.Second
+
+var aligning = registry.AlignRequest{Outstanding: 200, Keep: 24 * time.Hour}
+
+// alignObjects has objects copied to where they belong. After a restore from a backup it waits as
+// makeCheckpoints does: the storages may have newer versions.
+func (d *registryServer) alignObjects(ctx context.Context, log *slog.Logger) error {
+	held, err := d.registry.RestoredHeld(ctx)
+	if err != nil || held {
+		return err
+	}
+	done, err := d.registry.Align(ctx, aligning)
+	for _, s := range done.Ended {
+		log.InfoContext(ctx, "a storage has all that belongs there, or is not needed any more", "storage", s.Name, "state", string(s.State))
+	}
+	return err
+}
 
 // digestEvery is the interval of checks whether a digest is due.
 const digestEvery = 30 * time.Second

@@ -57,6 +57,7 @@ type Work struct {
 	TopicPrefix                         string
 	FixityEvery                         time.Duration // the longest time between two checks of a stored file; 0: no schedule
 	EvidenceWithin                      time.Duration // how long routine events may wait before they are written into the storages
+	CopyBytes                           int64         // bytes a second that copies to other storages read in this process; 0: no limit
 	FixityBytes                         int64         // bytes a second that checks of this process read; 0: no limit
 	UploadKeep                          time.Duration // how long the Registry keeps unfinished uploads; 0: 7 days
 	RestoreKeep                         time.Duration // how long a restored tar can be fetched; 0: a week
@@ -191,7 +192,7 @@ func (n *Node) runWorkers(c *workerPool, stages []registry.Stage) (listening fun
 	all := workers.All(&workers.Deps{
 		Registry: c.registry, Interim: c.interim, Staging: c.staging, Volume: "staging", Objects: c.objects,
 		Template: c.Template, EZID: c.EZID, Random: rand.Reader, Version: n.Version,
-		StagingFull: c.StagingFull, StagingFullUnestimated: c.StagingFullUnestimated, UnknownSize: c.UnknownSize, Unpack: c.Unpack, Gate: c.gate, TempDir: c.TempDir, FixityBytes: c.FixityBytes, RestoreKeep: c.RestoreKeep, Policy: c.policy,
+		StagingFull: c.StagingFull, StagingFullUnestimated: c.StagingFullUnestimated, UnknownSize: c.UnknownSize, Unpack: c.Unpack, Gate: c.gate, TempDir: c.TempDir, FixityBytes: c.FixityBytes, CopyBytes: c.CopyBytes, RestoreKeep: c.RestoreKeep, Policy: c.policy,
 		Identifier: identifier, Clamd: scanner(c.ClamdAddr),
 		Source:    sources.Of,
 		Callbacks: &delivery.Callbacks{Registry: c.registry, HTTP: receivers, Wallet: sources.Wallet, Now: time.Now},

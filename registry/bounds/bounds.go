@@ -128,6 +128,7 @@ var bounds = map[string]bound{
 	"Premis.Agent": text(mostText), "Premis.Outcome": text(mostText), "Premis.Detail": text(mostText), "Premis.Seq": replaced, "Premis.Hash": replaced,
 	"Remains.Version": count, "Remains.Inventory": name, "Remains.Files": name,
 	"CheckRecord.Replicas": list(mostMade), "CheckRecord.Events": list(mostMade), "ReplicaCheck.Storage": name, "ReplicaCheck.Outcome": name,
+	"CopyRecord.ObjectID": text(mostText), "CopyRecord.Version": count, "CopyRecord.Replicas": list(mostMade), "CopyRecord.Events": list(mostMade),
 	"RestoredParcel.Name": text(mostPath), "RestoredParcel.Place": text(mostPath), "RestoredParcel.SizeBytes": number(0, mostObject), "RestoredParcel.SHA256": name,
 	"RestoredParcel.Files": number(0, mostObject), "RestorationRecord.Keep": number(0, int64(mostKeep)), "RestorationRecord.Events": list(mostMade),
 

@@ -45,7 +45,9 @@ func (s *Catalog) write(ctx context.Context, fn func(*tx) error) error {
 
 // Join adds the catalog's hooks to the engine.
 func (s *Catalog) Join(h *work.Hooks) {
-	h.Settled = append(h.Settled, func(t *work.Tx, end work.Shift) error { return s.in(t).endCheck(end) })
+	h.Settled = append(h.Settled, func(t *work.Tx, end work.Shift) error {
+		return errors.Join(s.in(t).endCheck(end), s.in(t).endCopy(end))
+	})
 	h.Committed = func(t *work.Tx, itemID string) (string, int, bool, error) { return s.in(t).committed(itemID) }
 	h.Requeued = append(h.Requeued, func(t *work.Tx, it registry.WorkItem, to work.Change) error {
 		return s.in(t).withdrawAbandonment(it, to.Actor)

@@ -18,7 +18,7 @@ const maxRechecks = 200
 
 // Recheck implements registry.Rechecking. It finds the checks to purge before the transaction.
 func (s *Catalog) Recheck(ctx context.Context, r registry.RecheckRequest) (done registry.Rechecked, err error) {
-	old, err := s.oldChecks(ctx, r.Keep.Microseconds())
+	old, err := s.completed(ctx, registry.Fixity, r.Keep)
 	if err != nil {
 		return done, fmt.Errorf("list completed checks: %w", err)
 	}
@@ -33,7 +33,7 @@ func (s *Catalog) Recheck(ctx context.Context, r registry.RecheckRequest) (done 
 		if done.Queued, err = t.queueChecks(r, min(r.Outstanding-waiting, maxRechecks)); err != nil {
 			return err
 		}
-		if done.Purged, err = t.purgeChecks(old); err != nil {
+		if done.Purged, err = t.purgeCompleted(old); err != nil {
 			return err
 		}
 		if err := t.queueOrphanSearch(r.Every); err != nil {
@@ -173,15 +173,15 @@ func (t *tx) noteOrphanSearch(itemID string) error {
 		ON CONFLICT (name) DO UPDATE SET value = $1, at = $3`, itemID, work.ActorRegistry, t.Now)
 }
 
-// oldChecks lists completed checks that ended at least keep microseconds ago, the oldest first.
-func (s *Catalog) oldChecks(ctx context.Context, keep int64) ([]string, error) {
+// completed lists completed items of a stage that ended at least so long ago, the oldest first.
+func (s *Catalog) completed(ctx context.Context, of registry.Stage, keep time.Duration) ([]string, error) {
 	return s.db.Column(ctx, `SELECT id FROM work_item WHERE stage = $1 AND status = 'completed' AND tenant = $2
-		AND created_at < $3 AND finished_at <= $3 ORDER BY created_at`+sqldb.Limit(maxRechecks), registry.Fixity, sqldb.Tenant, sqldb.Micros(s.db.Now())-keep)
+		AND created_at < $3 AND finished_at <= $3 ORDER BY created_at`+sqldb.Limit(maxRechecks), of, sqldb.Tenant, sqldb.Micros(s.db.Now())-keep.Microseconds())
 }
 
-// purgeChecks purges completed checks. Their findings stay with the files and in the objects'
-// events.
-func (t *tx) purgeChecks(ids []string) (purged int, err error) {
+// purgeCompleted purges completed checks and copies. Their findings stay with the files and in the
+// objects' events.
+func (t *tx) purgeCompleted(ids []string) (purged int, err error) {
 	for _, id := range ids {
 		it, err := t.Item(id)
 		if errors.Is(err, registry.ErrNotFound) || err == nil && it.Status != registry.Completed {

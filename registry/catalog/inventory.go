@@ -270,14 +270,5 @@ func (t *tx) replicas(it registry.WorkItem, v registry.VersionRecord) error {
 			return fmt.Errorf("%w: it is not verified in storage %q", registry.ErrInvalid, name)
 		}
 	}
-	for _, r := range v.Replicas {
-		err := t.Do(`INSERT INTO replica (object_id, version, storage, verified_at)
-			SELECT object_id, version, CAST($3 AS TEXT), CAST($4 AS BIGINT) FROM object_version
-			WHERE object_id = $1 AND version <= $2 AND status = 'recorded' ON CONFLICT DO NOTHING`,
-			v.ObjectID, v.Version, r.Storage, sqldb.Micros(r.VerifiedAt))
-		if err != nil {
-			return fmt.Errorf("record the replica in %s: %w", r.Storage, err)
-		}
-	}
-	return nil
+	return t.addReplicas(v.ObjectID, v.Version, v.Replicas)
 }

@@ -80,8 +80,8 @@ func (t *tx) addObjectItem(r registry.ObjectRequest) (id string, err error) {
 	return t.addItem(sqldb.NewID(), r)
 }
 
-// addItem is addObjectItem for an item that has its id already.
-func (t *tx) addItem(id string, r registry.ObjectRequest) (_ string, err error) {
+// addItem is addObjectItem for an item that has its id already, and other storages if some are given.
+func (t *tx) addItem(id string, r registry.ObjectRequest, storages ...string) (_ string, err error) {
 	n := work.NewItem{ID: id, Action: r.Action, Status: registry.Pending, Priority: registry.DefaultPriority, Actor: r.Actor}
 	if r.Spec.Version == 0 {
 		if r.Spec.Version, err = t.head(r.Spec.ObjectID); err != nil {
@@ -96,8 +96,10 @@ func (t *tx) addItem(id string, r registry.ObjectRequest) (_ string, err error) 
 	} else if err != nil {
 		return "", err
 	}
-	n.Storages, err = t.Strings(`SELECT storage FROM replica WHERE object_id = $1 AND version = $2
-		ORDER BY CASE storage WHEN '`+registry.DefaultStorage+`' THEN 0 ELSE 1 END, storage`, r.Spec.ObjectID, r.Spec.Version)
+	if n.Storages = storages; len(storages) == 0 {
+		n.Storages, err = t.Strings(`SELECT storage FROM replica WHERE object_id = $1 AND version = $2
+			ORDER BY CASE storage WHEN '`+registry.DefaultStorage+`' THEN 0 ELSE 1 END, storage`, r.Spec.ObjectID, r.Spec.Version)
+	}
 	if err != nil {
 		return "", fmt.Errorf("look up its replicas: %w", err)
 	}

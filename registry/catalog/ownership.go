@@ -108,6 +108,7 @@ var (
 		formatIdentification, "ingestion", "replication", "filename change", registry.PolicyAssignment,
 	}
 	fixityEvents  = []string{fixityCheck, "replication"}
+	copyEvents    = []string{"replication"}
 	restoreEvents = []string{"dissemination"}
 	deleteEvents  = []string{"deletion"}
 )

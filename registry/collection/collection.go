@@ -70,30 +70,39 @@ func scan(row sqldb.Scanner) (registry.Collection, error) {
 
 // PutCollection implements registry.Profiles.
 func (s *Profiles) PutCollection(ctx context.Context, c registry.Collection, actor string) error {
-	if err := registry.CheckPriority(c.Profile.Priority); err != nil {
-		return fmt.Errorf("save collection %s: %w", c.Mnemonic, err)
+	return s.work.Write(ctx, func(t *work.Tx) error { return s.Save(t, c, actor) })
+}
+
+// Save is PutCollection in a transaction.
+func (s *Profiles) Save(t *work.Tx, c registry.Collection, actor string) error {
+	err := errors.Join(registry.CheckPriority(c.Profile.Priority), registry.CheckStorages(c.Profile.Storages), c.Profile.CheckCopies())
+	if err == nil {
+		err = s.save(t, c, actor)
 	}
-	if err := registry.CheckStorages(c.Profile.Storages); err != nil {
-		return fmt.Errorf("save collection %s: %w", c.Mnemonic, err)
-	}
-	err := s.work.Write(ctx, func(t *work.Tx) error {
-		have, err := Of(t, c.Mnemonic)
-		if err != nil && !errors.Is(err, registry.ErrNotFound) {
-			return err
-		}
-		next, err := have.Next(c)
-		if err != nil || next.Version == have.Version {
-			return err
-		}
-		if err := s.fits(t, next.Profile); err != nil {
-			return err
-		}
-		return putProfile(t, next, actor)
-	})
 	if err != nil {
 		return fmt.Errorf("save collection %s: %w", c.Mnemonic, err)
 	}
 	return nil
+}
+
+func (s *Profiles) save(t *work.Tx, c registry.Collection, actor string) error {
+	have, err := Of(t, c.Mnemonic)
+	if err != nil && !errors.Is(err, registry.ErrNotFound) {
+		return err
+	}
+	next, err := have.Next(c)
+	if err != nil || next.Version == have.Version {
+		return err
+	}
+	if err := s.fits(t, next.Profile); err != nil {
+		return err
+	}
+	return putProfile(t, next, actor)
+}
+
+// All lists all collections in a transaction, by mnemonic.
+func All(t *work.Tx) ([]registry.Collection, error) {
+	return sqldb.Collect(t.Ask(selectCollection+`ORDER BY mnemonic`), "list collections", scan)
 }
 
 // putProfile saves a collection's next version. A trigger has inserted version 1 with the collection

@@ -209,9 +209,34 @@ func (f *Fixture) ItemAbout(a registry.Action, ark string) registry.WorkItem {
 	if a == registry.DeleteObject {
 		return f.ApprovedDeletion(ark)
 	}
+	if a == registry.CopyObject {
+		return f.copyItem(ark)
+	}
 	it, err := f.Store.RequestObject(f.Context(), ObjectRequest(a, ark))
 	f.Must(err)
 	return it
+}
+
+// copyItem adds the item that copies an object to a storage that its profile names for a moment.
+func (f *Fixture) copyItem(ark string) registry.WorkItem {
+	f.Helper()
+	before, err := f.Store.Collection(f.Context(), Mnemonic)
+	f.Must(err)
+	_, err = f.Store.ChangeStorage(f.Context(), registry.StorageChange{Name: "copies", Act: registry.ActFill, Collections: []string{Mnemonic}, Actor: "admin"})
+	f.Must(err)
+	_, err = f.Store.Align(f.Context(), registry.AlignRequest{Outstanding: 1000, Keep: time.Hour})
+	f.Must(err)
+	before.Version = registry.AnyVersion
+	f.Must(f.Store.PutCollection(f.Context(), before, "admin"))
+	page, err := f.Store.Items(f.Context(), registry.ItemQuery{Action: registry.CopyObject, Limit: 500})
+	f.Must(err)
+	for _, it := range page.Rows {
+		if spec, _ := registry.ObjectSpecIn(f.Item(it.ID).Spec); spec.ObjectID == ark && !it.Status.Settled() {
+			return it
+		}
+	}
+	f.Fatalf("%s is not copied", ark)
+	return registry.WorkItem{}
 }
 
 // ObjectRequest returns a request for an item about an object, or about its file if the action

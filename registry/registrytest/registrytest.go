@@ -56,6 +56,8 @@ type Store interface {
 	registry.Rechecking
 	registry.HoldingsReader
 	survey.Reader
+	registry.Storing
+	registry.Aligning
 	// Of receivers.
 	registry.Notifying
 	registry.Subscribing

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/account"
 	"github.com/holdfast/holdfast/registry/bulk"
 	"github.com/holdfast/holdfast/registry/catalog"
@@ -20,6 +21,7 @@ import (
 	"github.com/holdfast/holdfast/registry/schedules"
 	"github.com/holdfast/holdfast/registry/search"
 	"github.com/holdfast/holdfast/registry/sqldb"
+	"github.com/holdfast/holdfast/registry/storages"
 	"github.com/holdfast/holdfast/registry/survey"
 	"github.com/holdfast/holdfast/registry/tasks"
 	"github.com/holdfast/holdfast/registry/throughput"
@@ -50,6 +52,7 @@ type Store struct {
 	*outbound.Outbound
 	*account.Accounts
 	*catalog.Catalog
+	*storages.Manager
 	*tasks.Tasks
 	*schedules.Calendar
 	*processes.Keeper
@@ -77,10 +80,13 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, errors.Join(fmt.Errorf("open registry: %w", err), db.Close())
 	}
 	s := &Store{db: db, Engine: engine}
-	s.Profiles = collection.New(db, engine, tasks.FitsProfile)
+	s.Profiles = collection.New(db, engine, func(t *work.Tx, p registry.Profile) error {
+		return errors.Join(tasks.FitsProfile(t, p), storages.Fits(t, p))
+	})
 	s.Outbound = outbound.New(db, engine, o.Mail)
 	s.Accounts = account.New(db, engine)
 	s.Catalog = catalog.New(db, engine, o.ReceiptKey)
+	s.Manager = storages.New(db, engine, s.Catalog, s.Profiles)
 	s.Tasks = tasks.New(db, engine)
 	s.Calendar = schedules.New(db, engine)
 	s.Keeper = processes.New(db, engine)

@@ -346,6 +346,11 @@ func (c *Client) RecordCheck(ctx context.Context, l registry.Lease, r registry.C
 	return done(recordCheck.ask(ctx, c, fenced[registry.CheckRecord]{attempt{l}, r}))
 }
 
+// RecordCopy implements registry.Copying.
+func (c *Client) RecordCopy(ctx context.Context, l registry.Lease, r registry.CopyRecord) error {
+	return done(recordCopy.ask(ctx, c, fenced[registry.CopyRecord]{attempt{l}, r}))
+}
+
 // HasReplicas implements registry.Preserving.
 func (c *Client) HasReplicas(ctx context.Context, storage string) (bool, error) {
 	return hasReplicas.ask(ctx, c, byID{storage})

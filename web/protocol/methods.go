@@ -80,7 +80,7 @@ var (
 	recordVersion = declareVoid("record-version", only(registry.Record), func(s *Server, ctx context.Context, in fenced[registry.VersionRecord]) error {
 		return s.Registry.RecordVersion(ctx, in.Lease, in.Value)
 	}).shared()
-	lockObject = declare("lock-object", only(registry.Delete, registry.Fixity), func(s *Server, ctx context.Context, in fenced[string]) (int, error) {
+	lockObject = declare("lock-object", only(registry.Delete, registry.Fixity, registry.Copy), func(s *Server, ctx context.Context, in fenced[string]) (int, error) {
 		return s.Registry.LockObject(ctx, in.Lease, in.Value)
 	})
 	markDeleting = declare("mark-deleting", only(registry.Delete), func(s *Server, ctx context.Context, in deletionStart) (registry.Deletion, error) {
@@ -94,6 +94,9 @@ var (
 	})
 	recordCheck = declareVoid("record-check", only(registry.Fixity), func(s *Server, ctx context.Context, in fenced[registry.CheckRecord]) error {
 		return s.Registry.RecordCheck(ctx, in.Lease, in.Value)
+	})
+	recordCopy = declareVoid("record-copy", only(registry.Copy), func(s *Server, ctx context.Context, in fenced[registry.CopyRecord]) error {
+		return s.Registry.RecordCopy(ctx, in.Lease, in.Value)
 	})
 	hasReplicas = declare("has-replicas", everyStage, func(s *Server, ctx context.Context, in byID) (bool, error) {
 		return s.Registry.HasReplicas(ctx, in.ID)
@@ -144,15 +147,15 @@ var (
 	events = declare("events", only(registry.Cleanup), func(s *Server, ctx context.Context, in eventsQuery) ([]registry.Event, error) {
 		return s.Registry.Events(ctx, in.ItemID, in.After, in.Limit)
 	})
-	object = declare("object", only(registry.Expand, registry.Process, registry.Delete, registry.Restore), ofID(Registry.Object))
-	files  = declare("files", only(registry.Process, registry.Record, registry.Delete, registry.Fixity, registry.Restore), func(s *Server, ctx context.Context, in filesQuery) ([]fileRow, error) {
+	object = declare("object", only(registry.Expand, registry.Process, registry.Delete, registry.Restore, registry.Copy), ofID(Registry.Object))
+	files  = declare("files", only(registry.Process, registry.Record, registry.Delete, registry.Fixity, registry.Restore, registry.Copy), func(s *Server, ctx context.Context, in filesQuery) ([]fileRow, error) {
 		rows, err := s.Registry.Files(ctx, in.ObjectID, in.Version, string(in.After), in.Limit)
 		return filesOf(rows), err
 	})
-	depositReceipt = declare("deposit-receipt", only(registry.Record, registry.Fixity), func(s *Server, ctx context.Context, in versionRef) (registry.DepositReceipt, error) {
+	depositReceipt = declare("deposit-receipt", only(registry.Record, registry.Fixity, registry.Copy), func(s *Server, ctx context.Context, in versionRef) (registry.DepositReceipt, error) {
 		return s.Registry.DepositReceipt(ctx, in.ObjectID, in.Version)
 	})
-	premisEvents = declare("premis-events", only(registry.Record, registry.Fixity), func(s *Server, ctx context.Context, in premisQuery) (registry.Page[registry.Premis], error) {
+	premisEvents = declare("premis-events", only(registry.Record, registry.Fixity, registry.Copy), func(s *Server, ctx context.Context, in premisQuery) (registry.Page[registry.Premis], error) {
 		return s.Registry.PremisEvents(ctx, in.ObjectID, in.After, in.Limit)
 	})
 	evidencePlaces = declare("evidence-places", only(registry.Fixity), func(s *Server, ctx context.Context, in byID) (out placesOfEvents, err error) {

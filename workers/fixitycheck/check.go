@@ -28,6 +28,7 @@ import (
 	"github.com/holdfast/holdfast/premis"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/tracing"
+	"github.com/holdfast/holdfast/workers/pace"
 )
 
 // Checker checks stored files. Its methods may be called concurrently.
@@ -40,7 +41,7 @@ type Checker struct {
 	}
 	Objects ocfl.Roots    // by the names of the Registry's replicas
 	Version string        // of the program
-	Limiter *rate.Limiter // limits the bytes a second of all checks in the process: see [NewLimiter]
+	Limiter *rate.Limiter // limits the bytes a second of all checks in the process: see [pace.NewLimiter]
 }
 
 // Check checks the file that the item names, and mends it if possible. It may be repeated at any
@@ -187,7 +188,7 @@ func (c *check) readAll(ctx context.Context) error {
 			return err
 		}
 		reading, span := tracing.Start(ctx, "copy read")
-		got, err := root.Examine(reading, c.want, func(r io.Reader) io.Reader { return &limitedReader{reading, r, c.Limiter, progress.Add} })
+		got, err := root.Examine(reading, c.want, func(r io.Reader) io.Reader { return pace.Reader(reading, r, c.Limiter, progress.Add) })
 		span.End(err)
 		if err != nil {
 			return fmt.Errorf("read it again in storage %s: %w", name, err)

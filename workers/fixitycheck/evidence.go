@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/evidence"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/workers/pace"
 )
 
 // wrongEvidence is what is wrong with the object's evidence in one storage.
@@ -28,7 +29,7 @@ func (c *check) checkEvidence(ctx context.Context) error {
 	}
 	progress := c.item.Progress("bytes of evidence read", "bytes") // a receipt of many files takes long
 	c.judge = &evidence.Judge{From: c.Registry, Last: last, Through: func(r io.Reader) io.Reader {
-		return &limitedReader{ctx, r, c.Limiter, progress.Add}
+		return pace.Reader(ctx, r, c.Limiter, progress.Add)
 	}}
 	for _, p := range places {
 		root, err := c.root(p.Storage)

@@ -138,6 +138,9 @@ func collectionFacts(c registry.Collection) (f terminal.Facts) {
 		f.Add("priority", strconv.Itoa(*p.Priority))
 	}
 	f.Add("storages", strings.Join(p.Storages, ", "))
+	if policy := p.Policy(); p.Copies != nil || policy.Offsite > 0 {
+		f.Add("copies", fmt.Sprintf("%d, %d of them off-site", policy.Copies, policy.Offsite))
+	}
 	if p.NameEncoding != "" {
 		f.Add("names not in UTF-8", "are read as "+p.NameEncoding)
 	}

@@ -31,7 +31,7 @@ func work(a *cli.App, c config.Config, template noid.Template) node.Work {
 			CollectionBytes: int64(c.UploadCollectionBytes), CollectionOpen: int64(c.UploadCollectionOpen),
 			TenantBytes: int64(c.UploadTenantBytes), TenantOpen: int64(c.UploadTenantOpen),
 		},
-		Unpack: c.Unpack(), JudgeMemory: int64(c.JudgeMemory), UnpackMemory: int64(c.UnpackMemory), TempDir: c.TempDir, FixityEvery: c.FixityDays.Duration(), EvidenceWithin: time.Duration(c.EvidenceWithin), FixityBytes: int64(c.FixityBytes),
+		Unpack: c.Unpack(), JudgeMemory: int64(c.JudgeMemory), UnpackMemory: int64(c.UnpackMemory), TempDir: c.TempDir, FixityEvery: c.FixityDays.Duration(), EvidenceWithin: time.Duration(c.EvidenceWithin), FixityBytes: int64(c.FixityBytes), CopyBytes: int64(c.CopyBytes),
 		UploadKeep:  time.Duration(c.UploadDays) * 24 * time.Hour,
 		RestoreKeep: c.RestoreDays.Duration(),
 		Mail:        mails(c),

@@ -14,9 +14,10 @@ import (
 	"github.com/holdfast/holdfast/storage/open"
 )
 
-// StorageCommand returns the command `holdfast storage`.
-func StorageCommand(a *cli.App) *cobra.Command {
-	return cli.WithHelp(helpTexts, cli.Group("storage", "Prepare preservation storage", storageInitCommand(a), storageAcceptCommand(a)))
+// StorageCommand returns the command `holdfast storage`, with more subcommands.
+func StorageCommand(a *cli.App, more ...*cobra.Command) *cobra.Command {
+	own := cli.WithHelp(helpTexts, cli.Group("storage", "", storageInitCommand(a), storageAcceptCommand(a))).Commands()
+	return cli.Group("storage", "Add, fill, retire and prepare preservation storages", append(more, own...)...)
 }
 
 func storageInitCommand(a *cli.App) *cobra.Command {

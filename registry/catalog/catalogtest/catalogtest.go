@@ -19,6 +19,7 @@ func Topics() []registrytest.Topic {
 		registrytest.NewTopic("restore", restoreTests()),
 		registrytest.NewTopic("orphan", orphanTests()),
 		registrytest.NewTopic("terms", termsTests()),
+		registrytest.NewTopic("storages", storageTests()),
 		registrytest.NewTopic("own_object", ownTests()),
 	}
 }

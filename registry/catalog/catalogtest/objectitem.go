@@ -27,9 +27,10 @@ func objectItemTests() tests {
 	}
 }
 
-// requested returns the actions whose items a request adds. Deletions need an approval instead.
+// requested returns the actions whose items a request adds. Deletions need an approval instead, and
+// copies are the Registry's own.
 func requested() []registry.Action {
-	return slices.DeleteFunc(registry.ObjectActions(), func(a registry.Action) bool { return a == registry.DeleteObject })
+	return slices.DeleteFunc(registry.ObjectActions(), func(a registry.Action) bool { return a == registry.DeleteObject || a == registry.CopyObject })
 }
 
 func objectItem(f *fixture) {
@@ -103,7 +104,7 @@ func objectItemHeld(f *fixture) {
 		holds := []registry.Hold{{Scope: registry.HoldAll}, {Scope: registry.HoldStage, Key: string(route.First())}, {Scope: registry.HoldItem, Key: id}}
 		switch route.Steps[0].Writes {
 		case registry.StorageVolume, registry.AllStorages:
-			holds = append(holds, registry.Hold{Scope: registry.HoldVolume, Key: registrytest.Storage})
+			holds = append(holds, registry.Hold{Scope: registry.HoldVolume, Key: f.Item(id).Storages[0]})
 		case registry.StagingVolume:
 			holds = append(holds, registry.Hold{Scope: registry.HoldVolume, Key: registry.DefaultStaging})
 		case registry.NoVolume:

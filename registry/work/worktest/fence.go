@@ -92,6 +92,11 @@ func fencedWrites() map[string]func(f *fixture, l registry.Lease) error {
 		"RecordCheck": func(f *fixture, l registry.Lease) error {
 			return f.Store.RecordCheck(f.Context(), l, registry.CheckRecord{})
 		},
+		"RecordCopy": func(f *fixture, l registry.Lease) error {
+			return f.Store.RecordCopy(f.Context(), l, registry.CopyRecord{
+				ObjectID: "ark:/99999/zombie", Version: 1, Replicas: []registry.Replica{{Storage: "zombie"}},
+			})
+		},
 		"RecordRestoration": func(f *fixture, l registry.Lease) error {
 			_, err := f.Store.RecordRestoration(f.Context(), l, registrytest.RestorationRecord(l, "ark:/99999/zombie"))
 			return err

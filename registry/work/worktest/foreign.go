@@ -88,6 +88,14 @@ func foreignWrites(f *fixture) {
 				Events:   []registry.Premis{{ID: "e", ObjectID: v.ark, Version: 1, ItemID: l.ItemID, Type: "fixity check", Agent: registrytest.Agent, Outcome: "failure"}},
 			})
 		},
+		"RecordCopy": func(v victim) error {
+			ark := f.Object()
+			c := f.TakeItem(f.ItemAbout(registry.CopyObject, ark).ID)
+			f.LockObject(c.Lease, ark)
+			return f.Store.RecordCopy(f.Context(), c.Lease, registry.CopyRecord{
+				ObjectID: v.ark, Version: 1, Replicas: []registry.Replica{{Storage: c.Item.Storages[0], VerifiedAt: f.Clock.Now()}},
+			})
+		},
 		"RecordDeletion": func(v victim) error {
 			ark := f.Object()
 			l := f.Take(registry.Delete, f.ApprovedDeletion(ark).ID).Lease

@@ -122,6 +122,9 @@ func Roles() map[string][]registry.Role {
 		"add-hold":    operator,
 		"remove-hold": operator,
 
+		"list-storages":  overseer,
+		"change-storage": admin,
+
 		"list-limits":  overseer,
 		"set-limit":    admin,
 		"remove-limit": admin,

@@ -120,6 +120,9 @@ func checkCollection(name string, c registry.Profile, storages []string) []wire.
 	faults = append(faults, templateFault("body.noid_template", c.NOIDTemplate)...)
 	faults = append(faults, valid.OneOf("body.minting", c.Minting, []string{registry.MintLocally, registry.MintEZID})...)
 	faults = append(faults, storagesFaults("body.storages", c.Storages, storages)...)
+	if err := c.CheckCopies(); err != nil {
+		faults = append(faults, wire.Fault{Location: "body.copies", Message: err.Error()})
+	}
 	faults = append(faults, valid.OneOf("body.digest_algorithm", c.DigestAlgorithm, []string{"sha512", "sha256"})...)
 	if _, err := pathset.ParseEncoding(c.NameEncoding); err != nil {
 		faults = append(faults, wire.Fault{Location: "body.name_encoding", Message: err.Error(), Found: c.NameEncoding})

@@ -27,6 +27,7 @@ type Registry interface {
 	registry.Limiting
 	registry.ThroughputReader
 	registry.HoldingsReader
+	registry.Storing
 	registry.Submitting
 	registry.Requesting
 	registry.Profiles
@@ -38,4 +39,5 @@ func (s *Service) Routes() {
 	s.holdRoutes()
 	s.limitRoutes()
 	s.holdingRoutes()
+	s.storageRoutes()
 }

@@ -315,6 +315,14 @@ func (s scoped) Holdings(ctx context.Context) (registry.Holdings, error) {
 	return s.all.Holdings(ctx)
 }
 
+// Storages implements registry.Storing. As Throughput, it is about all collections.
+func (s scoped) Storages(ctx context.Context, names []string) (registry.StorageReport, error) {
+	if s.sight(ctx).limited() {
+		return registry.StorageReport{}, absent("storages of", "all collections")
+	}
+	return s.all.Storages(ctx, names)
+}
+
 // SetLimit implements registry.Limiting.
 func (s scoped) SetLimit(ctx context.Context, l registry.Limit) error { return s.all.SetLimit(ctx, l) }
 

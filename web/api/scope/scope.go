@@ -46,6 +46,7 @@ type Registry interface {
 	registry.Attesting
 	registry.Requesting
 	registry.Rechecking
+	registry.Storing
 	registry.Deciding
 	registry.Notifying
 	registry.Subscribing
@@ -62,8 +63,8 @@ type Registry interface {
 // not embedded does not compile until it is added here.
 func New(r Registry) Registry {
 	return scoped{
-		Working: r, Serving: r, Stepping: r, Batching: r, Preserving: r, EventsSigning: r, Locking: r, Deleting: r, Checking: r, Restoring: r, Delivering: r, Mailing: r, Unlocking: r,
-		Accessing: r, Commanding: r, Holding: r, Requesting: r, Rechecking: r, Deciding: r, Notifying: r, Subscribing: r, Scheduling: r, TokenKeeper: r, Secrets: r, Reader: r,
+		Working: r, Serving: r, Stepping: r, Batching: r, Preserving: r, EventsSigning: r, Locking: r, Deleting: r, Checking: r, Copying: r, Restoring: r, Delivering: r, Mailing: r, Unlocking: r,
+		Accessing: r, Commanding: r, Holding: r, Requesting: r, Rechecking: r, Storing: r, Deciding: r, Notifying: r, Subscribing: r, Scheduling: r, TokenKeeper: r, Secrets: r, Reader: r,
 		all: r,
 	}
 }
@@ -79,6 +80,7 @@ type scoped struct {
 	registry.Locking
 	registry.Deleting
 	registry.Checking
+	registry.Copying
 	registry.Restoring
 	registry.Delivering
 	registry.Mailing
@@ -89,6 +91,7 @@ type scoped struct {
 	registry.Holding
 	registry.Requesting
 	registry.Rechecking
+	registry.Storing
 	registry.Deciding
 	registry.Notifying
 	registry.Subscribing

@@ -106,6 +106,8 @@ func fields(t lang.Texts) []group {
 		}},
 		{t.T("How objects are kept"), []field{
 			{Name: "storages", Label: t.T("Storages"), Hint: t.T("One a line. A version is written to the first and copied to the others. Empty: the storage named storage."), Kind: kindLines, part: func(p *registry.Profile) any { return &p.Storages }},
+			{Name: "copies", Label: t.T("Copies that each object shall have"), Hint: t.T("One in each storage if empty; holdfast storage list says where there are fewer."), Kind: kindNumber, part: func(p *registry.Profile) any { return &p.Copies }},
+			{Name: "offsite_copies", Label: t.T("How many of them off-site"), Hint: t.T("None if empty; holdfast storage list says which storages are off-site."), Kind: kindNumber, part: func(p *registry.Profile) any { return &p.OffsiteCopies }},
 			{Name: "noid_template", Label: t.T("Template of new ARKs"), Hint: t.T("The service's own if empty."), Kind: kindText, part: func(p *registry.Profile) any { return &p.NOIDTemplate }},
 			{Name: "minting", Label: t.T("New ARKs are registered"), Kind: kindChoice, Options: []option{{"", t.T("as the service does by default")}, {registry.MintLocally, t.T("only here")}, {registry.MintEZID, t.T("here and with EZID")}}, part: func(p *registry.Profile) any { return &p.Minting }},
 			{Name: "digest_algorithm", Label: t.T("Digest of inventories"), Kind: kindChoice, Options: []option{{"", t.T("the one that the collection has")}, {"sha256", t.T("SHA-256")}, {"sha512", t.T("SHA-512")}}, part: func(p *registry.Profile) any { return &p.DigestAlgorithm }},

@@ -1,4 +1,4 @@
-package fixitycheck
+package pace
 
 import (
 	"bytes"
@@ -24,7 +24,7 @@ func TestPace(t *testing.T) {
 		var reading sync.WaitGroup
 		for range 2 {
 			reading.Go(func() {
-				got, err := io.ReadAll(&limitedReader{t.Context(), bytes.NewReader(content), pace, func(int64) {}})
+				got, err := io.ReadAll(&reader{t.Context(), bytes.NewReader(content), pace, func(int64) {}})
 				if err != nil || !bytes.Equal(got, content) {
 					t.Errorf("read %d bytes, %v", len(got), err)
 				}
@@ -49,7 +49,7 @@ func TestPaceEnds(t *testing.T) {
 			cancel()
 		}()
 		begun := time.Now()
-		n, err := io.Copy(io.Discard, &limitedReader{ctx, bytes.NewReader(make([]byte, 1000)), pace, func(int64) {}})
+		n, err := io.Copy(io.Discard, &reader{ctx, bytes.NewReader(make([]byte, 1000)), pace, func(int64) {}})
 		if !errors.Is(err, context.Canceled) || n > 12 || time.Since(begun) > 11*time.Second {
 			t.Errorf("read %d bytes in %v, %v; want it to end when it is stopped", n, time.Since(begun), err)
 		}

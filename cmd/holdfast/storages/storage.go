@@ -1,0 +1,284 @@
+// Package storages has the commands that list, fill and retire preservation storages.
+package storages
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast/holdfast/cmd/holdfast/cli"
+	"github.com/holdfast/holdfast/cmd/holdfast/exit"
+	"github.com/holdfast/holdfast/cmd/holdfast/terminal"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/wire"
+)
+
+//go:embed help/*.txt
+var helpTexts embed.FS
+
+// Commands returns the subcommands of `holdfast storage` that ask the Registry.
+func Commands(a *cli.App) []*cobra.Command {
+	all := []*cobra.Command{listCommand(a), addCommand(a), retireCommand(a), migrateCommand(a), keepCommand(a), setCommand(a)}
+	return cli.WithHelp(helpTexts, cli.Group("storage", "", all...)).Commands()
+}
+
+func listCommand(a *cli.App) *cobra.Command {
+	return a.ClientFlags(&cobra.Command{
+		Use: "list", Short: "List storages: state, progress, and which collections have too few copies", Args: cli.Needs(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), a) },
+	})
+}
+
+// listed is a row of `storage list`.
+type listed struct {
+	registry.Storage
+
+	Address string `json:"address,omitempty"`
+}
+
+func list(ctx context.Context, a *cli.App) error {
+	c, err := a.Connect()
+	if err != nil {
+		return err
+	}
+	report, err := c.Storages(ctx)
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.PrintJSON(report)
+	}
+	rows := make([]listed, len(report.Storages))
+	for i, s := range report.Storages {
+		rows[i] = listed{s, report.Addresses[s.Name]}
+	}
+	l := cli.Lister[listed]{None: "there are no storages", Row: row, Columns: []terminal.Column{
+		{Name: "storage"},
+		{Name: "state"},
+		{Name: "offsite", Spare: 2},
+		{Name: "objects", Right: true},
+		{Name: "missing", Right: true},
+		{Name: "size", Right: true, Spare: 1},
+		{Name: "ready in", Right: true},
+		{Name: "failed", Right: true, Spare: 2},
+		{Name: "address", Flex: true},
+	}}
+	if err := l.Print(a, cli.Whole(rows)); err != nil {
+		return err
+	}
+	for _, s := range report.Storages {
+		if s.Waits != nil {
+			a.Note("%s is retired when %s", s.Name, waiting(*s.Waits))
+		}
+		if s.State != registry.StorageRetired && report.Addresses[s.Name] == "" {
+			a.Note("%s is used, but not in HOLDFAST_STORAGE_URL of the service", s.Name)
+		}
+	}
+	for _, c := range report.Collections {
+		if c.Short.Objects > 0 {
+			a.Note("%s of %s objects of collection %s have fewer copies than its profile asks for (%d, off-site %d)",
+				registry.CountText(c.Short.Objects), registry.CountText(c.Objects), c.Collection, c.Copies, c.Offsite)
+		}
+	}
+	return nil
+}
+
+func row(s listed) []string {
+	offsite, missing, size, rest, failed := "", "", "", "", ""
+	if s.Offsite {
+		offsite = "yes"
+	}
+	left := s.Missing
+	if s.Waits != nil {
+		left = s.Waits.Lacking
+	}
+	if left.Objects > 0 {
+		missing, size = registry.CountText(left.Objects), terminal.SizeText(left.SizeBytes)
+	}
+	if s.RestSeconds > 0 {
+		rest = terminal.SpanText(time.Duration(s.RestSeconds) * time.Second)
+	}
+	if s.Failed > 0 {
+		failed = registry.CountText(s.Failed)
+	}
+	return []string{s.Name, string(s.State), offsite, registry.CountText(s.Objects), missing, size, rest, failed, s.Address}
+}
+
+// waiting says what a retiring storage waits for.
+func waiting(w registry.StorageWaits) string {
+	var parts []string
+	if w.Lacking.Objects > 0 {
+		parts = append(parts, fmt.Sprintf("%s objects (%s) have their copies elsewhere, such as %s",
+			registry.CountText(w.Lacking.Objects), terminal.SizeText(w.Lacking.SizeBytes), strings.Join(w.Such, ", ")))
+	}
+	if w.Items > 0 {
+		parts = append(parts, fmt.Sprintf("%s jobs, copies and batches that write to it are over", registry.CountText(w.Items)))
+	}
+	if w.Damaged > 0 {
+		parts = append(parts, fmt.Sprintf("the damaged files of %s objects are mended", registry.CountText(w.Damaged)))
+	}
+	if len(parts) == 0 {
+		return "all objects were looked at once more"
+	}
+	return strings.Join(parts, ", and ")
+}
+
+// change is an act that a command asks for.
+type change struct {
+	name string
+	yes  bool
+	wire.StorageRequest
+}
+
+// flags adds the flags of all acts.
+func (r *change) flags(a *cli.App, cmd *cobra.Command) *cobra.Command {
+	f := cmd.Flags()
+	f.BoolVar(&r.DryRun, "dry-run", false, "print what the act would do, and do nothing")
+	f.BoolVar(&r.yes, "yes", false, "skip the question")
+	f.StringVar(&r.Reason, "reason", "", "the reason, recorded with the act")
+	return a.ClientFlags(cmd)
+}
+
+// offsite adds --offsite.
+func (r *change) offsite(cmd *cobra.Command) {
+	cmd.Flags().BoolFunc("offsite", "the new storage is off-site (--offsite=false: it is not)", func(text string) error {
+		is := text == "true" || text == ""
+		if !is && text != "false" {
+			return errors.New("it must be true or false")
+		}
+		r.Offsite = &is
+		return nil
+	})
+}
+
+func addCommand(a *cli.App) *cobra.Command {
+	r := &change{}
+	cmd := &cobra.Command{
+		Use: "add NAME", Short: "Have collections use a storage, and copy there what they have", Args: cli.Needs("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.name, r.Act = args[0], string(registry.ActFill)
+			return r.run(cmd.Context(), a)
+		},
+	}
+	r.offsite(cmd)
+	cmd.Flags().StringArrayVar(&r.Collections, "collection", nil, "only this collection gets it; repeatable (default all)")
+	return r.flags(a, cmd)
+}
+
+func retireCommand(a *cli.App) *cobra.Command {
+	r := &change{}
+	return r.flags(a, &cobra.Command{
+		Use: "retire NAME", Short: "Write nothing new to a storage, and retire it when every object has its copies elsewhere", Args: cli.Needs("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.name, r.Act = args[0], string(registry.ActRetire)
+			return r.run(cmd.Context(), a)
+		},
+	})
+}
+
+func migrateCommand(a *cli.App) *cobra.Command {
+	r := &change{}
+	cmd := &cobra.Command{
+		Use: "migrate OLD NEW", Short: "Fill a storage in place of another one, which is then retired", Args: cli.Needs("OLD", "NEW"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.name, r.To, r.Act = args[0], args[1], string(registry.ActRetire)
+			return r.run(cmd.Context(), a)
+		},
+	}
+	r.offsite(cmd)
+	return r.flags(a, cmd)
+}
+
+func keepCommand(a *cli.App) *cobra.Command {
+	r := &change{}
+	return r.flags(a, &cobra.Command{
+		Use: "keep NAME", Short: "Take back that a storage is to be retired", Args: cli.Needs("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.name, r.Act = args[0], string(registry.ActKeep)
+			return r.run(cmd.Context(), a)
+		},
+	})
+}
+
+func setCommand(a *cli.App) *cobra.Command {
+	r := &change{yes: true}
+	cmd := &cobra.Command{
+		Use: "set NAME --offsite", Short: "Say whether a storage is off-site", Args: cli.Needs("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if r.Offsite == nil {
+				return exit.Usagef("give --offsite or --offsite=false")
+			}
+			r.name, r.Act = args[0], string(registry.ActPlace)
+			return r.run(cmd.Context(), a)
+		},
+	}
+	r.offsite(cmd)
+	cmd.Flags().StringVar(&r.Reason, "reason", "", "the reason, recorded with the act")
+	return a.ClientFlags(cmd)
+}
+
+// run shows what the act does, asks, and carries it out.
+func (r *change) run(ctx context.Context, a *cli.App) error {
+	c, err := a.Connect()
+	if err != nil {
+		return err
+	}
+	if r.DryRun || !r.yes {
+		asked := r.StorageRequest
+		asked.DryRun = true
+		would, err := c.ChangeStorage(ctx, r.name, asked)
+		if err != nil {
+			return err
+		}
+		if a.JSON && r.DryRun {
+			return a.PrintJSON(would)
+		}
+		r.tell(a, would)
+		if r.DryRun {
+			return nil
+		}
+		if err := a.Decide(fmt.Sprintf("%s?", r.title()), false); err != nil {
+			return err
+		}
+	}
+	done, err := c.ChangeStorage(ctx, r.name, r.StorageRequest)
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.PrintJSON(done)
+	}
+	a.Note("storage %s: %s", done.Storage, done.State)
+	if done.State == registry.StorageFilling || done.State == registry.StorageRetiring {
+		a.Note("to follow it: %s", a.CommandLine("storage", "list"))
+	}
+	return nil
+}
+
+func (r *change) title() string {
+	switch {
+	case r.To != "":
+		return fmt.Sprintf("fill storage %s in place of %s, and then retire %s", r.To, r.name, r.name)
+	case r.Act == string(registry.ActFill):
+		return "use and fill storage " + r.name
+	}
+	return r.Act + " storage " + r.name
+}
+
+// tell prints what the act would do.
+func (r *change) tell(a *cli.App, would registry.StorageChanged) {
+	for _, p := range would.Profiles {
+		a.Note("collection %s: storages %s, until now %s", p.Collection, strings.Join(p.After, ", "), strings.Join(p.Before, ", "))
+	}
+	if n := would.Copies; n.Objects > 0 {
+		a.Note("to be copied: %s objects, about %s", registry.CountText(n.Objects), terminal.SizeText(n.SizeBytes))
+	}
+	if len(would.Profiles) == 0 && would.Copies.Objects == 0 {
+		a.Note("no profile changes, and nothing is copied")
+	}
+}

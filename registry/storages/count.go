@@ -1,0 +1,256 @@
+package storages
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqldb"
+)
+
+// group is all objects of a collection whose newest version is in the same storages, verified.
+type group struct {
+	collection string
+	storages   []string // sorted
+	such       string   // one of them
+	registry.Amount
+}
+
+// counted is the last count of all objects.
+type counted struct {
+	groups []group
+	at     time.Time
+	took   time.Duration
+}
+
+// Counting reads all objects, so a count is used again for a while: so that it takes a twentieth of a
+// processor at most.
+const (
+	mostShare = 20
+	mostAge   = 10 * time.Minute
+)
+
+// count counts objects, or returns a count that is young enough.
+func (s *Manager) count(ctx context.Context) (counted, error) {
+	s.counting.Lock()
+	defer s.counting.Unlock()
+	now := s.db.Now()
+	if age := now.Sub(s.counted.at).Abs(); age <= min(mostShare*s.counted.took, mostAge) {
+		return s.counted, nil
+	}
+	c, err := s.countNow(ctx)
+	if err != nil {
+		return c, err
+	}
+	s.counted = c
+	return c, nil
+}
+
+// storagesOf is the storages that have the newest version of object o, verified.
+const storagesOf = `COALESCE((SELECT string_agg(r.storage, ',') FROM replica r WHERE r.object_id = o.id AND r.version = o.head AND r.verified_at > 0), '')`
+
+func (s *Manager) countNow(ctx context.Context) (counted, error) {
+	begun := time.Now()
+	rows, err := sqldb.Collect(s.db.Read.Ask(ctx, `SELECT collection, storages, MIN(id), COUNT(*), `+sqldb.Sum("size_bytes")+` FROM
+		(SELECT o.id, o.collection, o.size_bytes, `+storagesOf+` AS storages FROM object o WHERE o.head > 0 AND o.gone = '') g
+		GROUP BY collection, storages`), "count objects by their storages",
+		func(row sqldb.Scanner) (g group, err error) {
+			var storages string
+			var bytes float64
+			err = row.Scan(&g.collection, &storages, &g.such, &g.Objects, &bytes)
+			g.storages, g.SizeBytes = split(storages), sqldb.Whole(bytes)
+			return g, err
+		})
+	return counted{rows, s.db.Now(), time.Since(begun)}, err
+}
+
+// split returns the names of storagesOf in order.
+func split(storages string) []string {
+	if storages == "" {
+		return nil
+	}
+	names := strings.Split(storages, ",")
+	slices.Sort(names)
+	return names
+}
+
+// lacking returns the storages of a profile that are not among others.
+func lacking(p registry.Profile, have []string) (out []string) {
+	for _, name := range p.StorageNames() {
+		if !slices.Contains(have, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+func sum(a, b registry.Amount) registry.Amount {
+	return registry.Amount{Objects: a.Objects + b.Objects, SizeBytes: a.SizeBytes + b.SizeBytes}
+}
+
+func profilesOf(all []registry.Collection) map[string]registry.Profile {
+	out := make(map[string]registry.Profile, len(all))
+	for _, c := range all {
+		out[c.Mnemonic] = c.Profile
+	}
+	return out
+}
+
+// Storages implements registry.Storing.
+func (s *Manager) Storages(ctx context.Context, names []string) (registry.StorageReport, error) {
+	out, err := s.report(ctx, names)
+	if err != nil {
+		return out, fmt.Errorf("list storages: %w", err)
+	}
+	return out, nil
+}
+
+func (s *Manager) report(ctx context.Context, names []string) (out registry.StorageReport, err error) {
+	k, err := s.known(ctx)
+	if err != nil {
+		return out, err
+	}
+	all, err := s.profiles.Collections(ctx)
+	if err != nil {
+		return out, err
+	}
+	now, err := s.count(ctx)
+	if err != nil {
+		return out, err
+	}
+	failed, err := s.failed(ctx)
+	if err != nil {
+		return out, err
+	}
+	out.At = now.at
+	byName := map[string]*registry.Storage{}
+	of := func(name string) *registry.Storage {
+		if byName[name] == nil {
+			r := k.of(name).Storage
+			r.Collections, r.Failed = []string{}, failed[name]
+			byName[name] = &r
+		}
+		return byName[name]
+	}
+	for _, name := range names {
+		of(name)
+	}
+	for name := range k {
+		of(name)
+	}
+	profiles := profilesOf(all)
+	for _, c := range all {
+		for _, name := range c.Profile.StorageNames() {
+			of(name).Collections = append(of(name).Collections, c.Mnemonic)
+		}
+	}
+	short := map[string]*registry.CollectionCopies{}
+	for _, g := range now.groups {
+		p := profiles[g.collection]
+		if short[g.collection] == nil {
+			short[g.collection] = &registry.CollectionCopies{Collection: g.collection, CopyPolicy: p.Policy()}
+		}
+		short[g.collection].Objects += g.Objects
+		if !p.Policy().Met(k.counting(g.storages), k.offsite) {
+			short[g.collection].Short = sum(short[g.collection].Short, g.Amount)
+		}
+		for _, name := range g.storages {
+			of(name).Objects += g.Objects
+		}
+		for _, name := range lacking(p, g.storages) {
+			of(name).Missing = sum(of(name).Missing, g.Amount)
+		}
+	}
+	for name, storage := range byName {
+		if storage.State == registry.StorageFilling {
+			storage.RestSeconds = rest(storage.Missing, k[name].begun, since(k[name], s.db.Now()))
+		}
+		if storage.State == registry.StorageRetiring {
+			w, err := s.waits(ctx, name, k, profiles, now.groups)
+			if err != nil {
+				return out, err
+			}
+			storage.Waits = &w
+			storage.RestSeconds = rest(w.Lacking, k[name].begun, since(k[name], s.db.Now()))
+		}
+		out.Storages = append(out.Storages, *storage)
+	}
+	slices.SortFunc(out.Storages, func(a, b registry.Storage) int { return strings.Compare(a.Name, b.Name) })
+	for _, c := range short {
+		out.Collections = append(out.Collections, *c)
+	}
+	slices.SortFunc(out.Collections, func(a, b registry.CollectionCopies) int { return strings.Compare(a.Collection, b.Collection) })
+	return out, nil
+}
+
+// counting returns those of the storages whose copies count.
+func (k known) counting(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return k[name].State == registry.StorageRetired })
+}
+
+// rest estimates how many seconds are left, from what was missing at the beginning.
+func rest(left, begun registry.Amount, took time.Duration) int64 {
+	share := func(left, begun int64) float64 {
+		if begun <= 0 || left >= begun {
+			return 0
+		}
+		return float64(left) / float64(begun-left)
+	}
+	return int64(took.Seconds() * max(share(left.Objects, begun.Objects), share(left.SizeBytes, begun.SizeBytes)))
+}
+
+// failed counts the copies that failed, by storage.
+func (s *Manager) failed(ctx context.Context) (map[string]int64, error) {
+	out := map[string]int64{}
+	err := sqldb.Each(s.db.Read.Ask(ctx, `SELECT i.volume, i.other_storages, COUNT(*) FROM copying c JOIN work_item i ON i.id = c.item_id
+		WHERE i.status = 'failed' GROUP BY i.volume, i.other_storages`), "count failed copies", func(row sqldb.Scanner) error {
+		var first, others string
+		var n int64
+		err := row.Scan(&first, &others, &n)
+		for _, name := range append([]string{first}, sqldb.WordsOf[string](others)...) {
+			out[name] += n
+		}
+		return err
+	})
+	return out, err
+}
+
+// mostSuch is how many examples of objects are named.
+const mostSuch = 5
+
+// waits says what a retiring storage waits for.
+func (s *Manager) waits(ctx context.Context, name string, k known, profiles map[string]registry.Profile, groups []group) (w registry.StorageWaits, err error) {
+	for _, g := range groups {
+		if !slices.Contains(g.storages, name) {
+			continue
+		}
+		elsewhere := slices.DeleteFunc(slices.Clone(g.storages), k.leaving)
+		if profiles[g.collection].Policy().Met(elsewhere, k.offsite) {
+			continue
+		}
+		w.Lacking = sum(w.Lacking, g.Amount)
+		if len(w.Such) < mostSuch {
+			w.Such = append(w.Such, g.such)
+		}
+	}
+	if w.Items, err = s.writers(ctx, name); err != nil {
+		return w, err
+	}
+	err = s.db.Read.QueryRowContext(ctx, `SELECT COUNT(DISTINCT f.object_id) FROM stored_file f WHERE f.damaged_at IS NOT NULL
+		AND EXISTS (SELECT 1 FROM replica r WHERE r.object_id = f.object_id AND r.storage = $1)`, name).Scan(&w.Damaged)
+	return w, err
+}
+
+// selectWriters counts the jobs and copies that may still write to a storage, and the batches that may
+// still get such jobs.
+const selectWriters = `SELECT COUNT(*) FROM work_item WHERE (volume = $1 OR other_storages LIKE $2)
+	AND (action IN ('ingest', 'copy') AND status IN ('prepare', 'pending', 'running', 'failed', 'cancelled')
+		OR action = 'batch' AND (status IN ('failed', 'cancelled') OR status IN ('prepare', 'pending', 'running') AND stage = 'expand'))`
+
+func (s *Manager) writers(ctx context.Context, name string) (n int64, err error) {
+	err = s.db.Read.QueryRowContext(ctx, selectWriters, name, "%,"+name+",%").Scan(&n)
+	return n, err
+}
