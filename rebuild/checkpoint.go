@@ -30,7 +30,10 @@ type signed struct {
 	// that contradicts one.
 	unreadable   func(o *Object) error
 	contradicted func(o *Object) error
-	progress     func() // is called now and then
+	// lost is called for an object of whose chain a checkpoint names events that neither the Registry nor, with
+	// look, a storage has; nil: nobody asks.
+	lost     func()
+	progress func() // is called now and then
 }
 
 // all compares the checkpoints of all storages.
@@ -110,13 +113,20 @@ func (s *signed) end(ctx context.Context, name string, e receipt.ChainEnd) (stri
 		return "", err
 	}
 	here := func() bool { return e.Kept == 0 || slices.Contains(c.Storages, name) }
-	if s.look && c.Gone == "" && (c.Head == 0 || c.Last < e.Kept || !here()) {
+	enough := e.Kept
+	if s.lost != nil {
+		enough = e.Seq
+	}
+	if s.look && c.Gone == "" && (c.Head == 0 || c.Last < enough || !here()) {
 		if c, err = s.stored(ctx, e, c); err != nil {
 			return "", err
 		}
 	}
 	switch {
 	case c.Gone != "":
+		if s.lost != nil && c.Last > 0 && c.Last < e.Seq { // without any event its tombstone stands for them
+			s.lost()
+		}
 		return "", nil
 	case c.Head == 0:
 		return "no storage has the object right, which was preserved", nil
@@ -126,6 +136,8 @@ func (s *signed) end(ctx context.Context, name string, e receipt.ChainEnd) (stri
 		return fmt.Sprintf("its chain of events ends with %d, and lay here up to event %d: it was cut off", c.Last, e.Kept), nil
 	case !here():
 		return "the object is missing here, and was preserved here", nil
+	case s.lost != nil && c.Last < e.Seq:
+		s.lost()
 	}
 	return "", nil
 }

@@ -41,7 +41,10 @@ type Comparison struct {
 	Damaged    int64 `json:"damaged"`    // with faults in some storage, which the other storages mend
 	Disagree   int64 `json:"disagree"`   // which a person must judge
 	Unreadable int64 `json:"unreadable"` // objects and tombstones that nothing was learned of
-	Before     int64 `json:"-"`          // how many of Objects killed runs before this one had compared
+	// Lost counts objects of whose events a signed checkpoint names some that neither the Registry nor a
+	// storage has, for each storage with such a checkpoint.
+	Lost   int64 `json:"lost"`
+	Before int64 `json:"-"` // how many of Objects killed runs before this one had compared
 }
 
 // Agree reports whether the Registry has, or with Apply would have, all that the storages hold, and
@@ -97,7 +100,7 @@ func Reconcile(ctx context.Context, o ReconcileOptions) (Comparison, error) {
 	}
 	s := signed{
 		roots: c.Roots, keys: c.Keys, atOnce: c.AtOnce, to: c.to, look: true, places: w.places,
-		unreadable: w.unreadable, contradicted: c.contradicted, progress: c.progress,
+		unreadable: w.unreadable, contradicted: c.contradicted, lost: c.lost, progress: c.progress,
 	}
 	if err := s.all(ctx); err != nil {
 		return c.report, err
@@ -503,6 +506,13 @@ func (c *comparing) recorded(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// lost counts an object of whose events some are lost.
+func (c *comparing) lost() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.report.Lost++
 }
 
 // contradicted tells of an object that a checkpoint contradicts.

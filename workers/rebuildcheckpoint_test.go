@@ -215,7 +215,8 @@ func TestRebuild_Checkpoints(t *testing.T) {
 					t.Errorf("counted %+v, want %+v; said %s", got, tt.want, said)
 				}
 			}
-			for _, apply := range []bool{false, true} {
+			var lost [2]int64
+			for i, apply := range []bool{false, true} {
 				options := rebuild.ReconcileOptions{Roots: in, To: s.restoredOf(t, s.backup), Now: time.Now, Apply: apply}
 				said := found{}
 				options.Found = said.add
@@ -224,6 +225,10 @@ func TestRebuild_Checkpoints(t *testing.T) {
 				if got.Disagree != tt.want.Contradicted || got.Unreadable != tt.want.Unreadable {
 					t.Errorf("apply %t: %+v: %+v", apply, got, said)
 				}
+				lost[i] = got.Lost
+			}
+			if lost[0] != lost[1] || tt.says == "" && lost[0] != 2 { // the event that waits, of both storages' checkpoints
+				t.Errorf("events are lost of %d objects", lost)
 			}
 		})
 	}

@@ -30,8 +30,8 @@ type ReconcileOptions struct {
 // Reconciled is what Reconcile found and did.
 type Reconciled struct {
 	rebuild.Comparison
-	// Older are the storages whose signed checkpoint is newer than the record: events were lost that no
-	// storage has.
+	// Older are the storages whose signed checkpoint is newer than the record is with all that the storages
+	// have. Without Apply it is empty; see Lost.
 	Older []string `json:"older,omitempty"`
 	// Released: the Registry was restored, and may do everything now.
 	Released bool `json:"released"`
@@ -71,7 +71,10 @@ func Reconcile(ctx context.Context, c Common, o ReconcileOptions) (out Reconcile
 		if err != nil {
 			return err
 		}
-		if out.Older, err = older(ctx, registry, roots); err != nil || !o.Apply || len(out.Older) > 0 || !out.Agree() && o.Accepted == "" {
+		if !o.Apply { // the record lacks what would be entered
+			return nil
+		}
+		if out.Older, err = older(ctx, registry, roots); err != nil || len(out.Older) > 0 || !out.Agree() && o.Accepted == "" {
 			return err
 		}
 		if err := registry.Reconciled(ctx, o.Accepted, "reconcile"); err != nil {

@@ -90,17 +90,36 @@ func runRebuild(ctx context.Context, a *cli.App, f rebuildFlags) error {
 	}
 	spent := time.Since(begun)
 	if a.JSON {
-		return a.PrintJSON(rebuilt{report, spent.Seconds()})
+		err = a.PrintJSON(rebuilt{report, spent.Seconds()})
+	} else {
+		verb := "entered"
+		if f.dryRun {
+			verb = "found, nothing was entered"
+		}
+		_, err = fmt.Fprintf(a.Out, "%s: %s\n", verb, countText(report, spent))
 	}
-	verb := "entered"
-	if f.dryRun {
-		verb = "found, nothing was entered"
+	if err != nil {
+		return err
 	}
-	_, err = fmt.Fprintf(a.Out, "%s: %s\n", verb, countText(report, spent))
-	if err == nil && !f.dryRun {
+	if !f.dryRun {
 		a.Note("complete the profiles of the collections, which are not in the storages: holdfast collection list")
 	}
-	return err
+	return rebuildEnds(a, report)
+}
+
+// rebuildEnds says what a person must judge, as the last line, and returns the exit code for it.
+func rebuildEnds(a *cli.App, r rebuild.Report) error {
+	code := exit.OK
+	if r.Unreadable > 0 {
+		a.Note("NOT READABLE: %s named above, of which nothing was entered", terminal.Plural(r.Unreadable, "object, tombstone or checkpoint is", "objects, tombstones or checkpoints are"))
+		code = exit.Partly
+	}
+	if r.Contradicted > 0 {
+		a.Note("CONTRADICTED: what the storages hold contradicts their signed checkpoints for %s named above: evidence or objects were removed or changed. Look for the missing parts in another copy of the storages before you go on (docs/evidence.md)",
+			terminal.Plural(r.Contradicted, "object", "objects"))
+		code = exit.Failed
+	}
+	return code.Err()
 }
 
 // stored returns what the settings and the flags say. A database need not be named if it is optional.

@@ -97,6 +97,10 @@ func concludes(a *cli.App, out node.Reconciled) error {
 		code = exit.Failed
 	case len(out.Older) > 0:
 		code = exit.Failed
+	case out.Lost > 0:
+		a.Note("signed checkpoints name events of %s that neither the record nor any storage has: --apply enters what there is, and releases the Registry when two admins have accepted the rest (docs/receipt.md, After a backup was restored)",
+			terminal.Plural(out.Lost, "object", "objects"))
+		code = exit.Failed
 	case out.Adopted+out.Deleted > 0:
 		a.Note("nothing was changed: --apply enters it")
 		code = exit.Held
