@@ -56,20 +56,30 @@ func ReadReport(text []byte, keys []PublicKey) (r Report, trusted bool, err erro
 		Format int `json:"holdfast_evidence_report"`
 		Report
 	}
-	if err := json.Unmarshal(head, &in); err == nil && in.Format > ReportFormat {
-		return r, false, fmt.Errorf("%w: its format is %d, but this program knows only format %d; use a newer holdfast", ErrReport, in.Format, ReportFormat)
+	err = readHead(head, &in, &in.Format, ReportFormat, func(w *line) { w.report(in.Report) })
+	if err == nil {
+		trusted, err = verifyHead(in.Key, in.PublicKey, head, rest, keys)
 	}
-	if err := decode(head, &in); err != nil {
-		return r, false, fmt.Errorf("%w: %w", ErrReport, err)
-	}
-	var w line
-	if w.report(in.Report); !bytes.Equal(w.b, head) || in.Format != ReportFormat {
-		return r, false, fmt.Errorf("%w: %w", ErrReport, errForm)
-	}
-	if trusted, err = verifyHead(in.Key, in.PublicKey, head, rest, keys); err != nil {
+	if err != nil {
 		return r, false, fmt.Errorf("%w: %w", ErrReport, err)
 	}
 	return in.Report, trusted, nil
+}
+
+// readHead decodes a line into in, of which format is a part, and compares it with how write writes that. A
+// line of another format than newest is refused.
+func readHead(head []byte, in any, format *int, newest int, write func(*line)) error {
+	if err := json.Unmarshal(head, in); err == nil && *format > newest {
+		return fmt.Errorf("its format is %d, but this program knows only format %d; use a newer holdfast", *format, newest)
+	}
+	if err := decode(head, in); err != nil {
+		return err
+	}
+	var w line
+	if write(&w); !bytes.Equal(w.b, head) || *format != newest {
+		return errForm
+	}
+	return nil
 }
 
 // verifyHead verifies the signature of a line by the key that the line names. trusted says whether one

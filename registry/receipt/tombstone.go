@@ -78,7 +78,8 @@ func (k *Key) SignTombstone(t Tombstone) []byte {
 var ErrTombstone = errors.New("the tombstone is not valid")
 
 // ReadTombstone reads a tombstone and verifies its signature. trusted says whether one of the keys
-// signed it; one that nobody signed, or that has no format, has no Key. Its error is ErrTombstone.
+// signed it; one that nobody signed, or that has no format, has no Key. Its error is ErrTombstone; the
+// tombstone then has what could be decoded, to name it by.
 func ReadTombstone(text []byte, keys []PublicKey) (t Tombstone, trusted bool, err error) {
 	if !bytes.HasPrefix(text, []byte(TombstoneMagic)) {
 		t, err = earlierTombstone(text)
@@ -90,22 +91,17 @@ func ReadTombstone(text []byte, keys []PublicKey) (t Tombstone, trusted bool, er
 		Format int `json:"holdfast_tombstone"`
 		Tombstone
 	}
-	if err := json.Unmarshal(head, &in); err == nil && in.Format > TombstoneFormat {
-		return t, false, fmt.Errorf("%w: its format is %d, but this program knows only format %d; use a newer holdfast", ErrTombstone, in.Format, TombstoneFormat)
+	err = readHead(head, &in, &in.Format, TombstoneFormat, func(w *line) { w.tombstone(in.Tombstone) })
+	if err == nil && in.Object == "" {
+		err = errForm
 	}
-	if err := decode(head, &in); err != nil {
-		return t, false, fmt.Errorf("%w: %w", ErrTombstone, err)
+	if err == nil {
+		trusted, err = verifyHead(in.Key, in.PublicKey, head, rest, keys)
 	}
-	t = in.Tombstone
-	var w line
-	w.tombstone(t)
-	if !bytes.Equal(w.b, head) || in.Format != TombstoneFormat || t.Object == "" {
-		return t, false, fmt.Errorf("%w: %w", ErrTombstone, errForm)
+	if err != nil {
+		return in.Tombstone, false, fmt.Errorf("%w: %w", ErrTombstone, err)
 	}
-	if trusted, err = verifyHead(t.Key, t.PublicKey, head, rest, keys); err != nil {
-		return t, false, fmt.Errorf("%w: %w", ErrTombstone, err)
-	}
-	return t, trusted, nil
+	return in.Tombstone, trusted, nil
 }
 
 // earlierTombstone reads one of a program before tombstones were signed.
