@@ -2,7 +2,6 @@ package rebuild
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -127,11 +126,8 @@ func (a *adopting) begin(ctx context.Context) error {
 		return err
 	}
 	if before.Open() && slices.Equal(before.Storages, a.state.Storages) {
-		a.state = before
-		if len(before.Report) > 0 {
-			if err := json.Unmarshal(before.Report, &a.report); err != nil {
-				return fmt.Errorf("decode the report so far: %w", err)
-			}
+		if err := goOn(&a.state, before, &a.report); err != nil {
+			return err
 		}
 	}
 	return a.save(ctx)
@@ -145,12 +141,11 @@ func (a *adopting) save(ctx context.Context) error {
 	if a.DryRun {
 		return nil
 	}
-	text, err := json.Marshal(a.report)
+	state, err := noted(a.state, a.report)
 	if err != nil {
-		return fmt.Errorf("encode the report: %w", err)
+		return err
 	}
-	a.state.Report = text
-	return a.To.SaveAdopt(ctx, a.state)
+	return a.To.SaveAdopt(ctx, state)
 }
 
 // add counts an object, and tells of it.

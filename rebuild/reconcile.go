@@ -2,7 +2,6 @@ package rebuild
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -131,13 +130,10 @@ func (c *comparing) begin(ctx context.Context) error {
 		return err
 	}
 	if before.Open() && slices.Equal(before.Storages, c.state.Storages) {
-		c.state = before
-		if len(before.Report) > 0 {
-			if err := json.Unmarshal(before.Report, &c.report); err != nil {
-				return fmt.Errorf("decode the report so far: %w", err)
-			}
-			c.report.Before = c.report.Objects
+		if err := goOn(&c.state, before, &c.report); err != nil {
+			return err
 		}
+		c.report.Before = c.report.Objects
 	}
 	return c.save(ctx)
 }
@@ -152,12 +148,11 @@ func (c *comparing) progress() {
 // save notes how far it is.
 func (c *comparing) save(ctx context.Context) error {
 	c.progress()
-	text, err := json.Marshal(c.report)
+	state, err := noted(c.state, c.report)
 	if err != nil {
-		return fmt.Errorf("encode the report: %w", err)
+		return err
 	}
-	c.state.Report = text
-	return c.to.SaveReconcile(ctx, c.state)
+	return c.to.SaveReconcile(ctx, state)
 }
 
 // add counts an object, and tells of it if there is anything to say.

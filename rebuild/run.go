@@ -101,14 +101,33 @@ func (r *run) begin(ctx context.Context) error {
 	if err := r.save(ctx); err != nil || !before.Open() {
 		return err
 	}
-	r.state = before
-	if len(before.Report) > 0 {
-		if err := json.Unmarshal(before.Report, &r.report); err != nil {
-			return fmt.Errorf("decode the report so far: %w", err)
-		}
-		r.report.Before = r.report.Objects
+	if err := goOn(&r.state, before, &r.report); err != nil {
+		return err
 	}
+	r.report.Before = r.report.Objects
 	return r.save(ctx)
+}
+
+// goOn takes over the state and the report of an earlier run, which was killed.
+func goOn(state *registry.RebuildState, before registry.RebuildState, report any) error {
+	*state = before
+	if len(before.Report) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(before.Report, report); err != nil {
+		return fmt.Errorf("decode the report so far: %w", err)
+	}
+	return nil
+}
+
+// noted returns the state with the report so far.
+func noted(state registry.RebuildState, report any) (registry.RebuildState, error) {
+	text, err := json.Marshal(report)
+	if err != nil {
+		return state, fmt.Errorf("encode the report: %w", err)
+	}
+	state.Report = text
+	return state, nil
 }
 
 // progress tells what was done so far.
@@ -124,12 +143,11 @@ func (r *run) save(ctx context.Context) error {
 	if r.DryRun {
 		return nil
 	}
-	text, err := json.Marshal(r.report)
+	state, err := noted(r.state, r.report)
 	if err != nil {
-		return fmt.Errorf("encode the report: %w", err)
+		return err
 	}
-	r.state.Report = text
-	return r.To.SaveRebuild(ctx, r.state)
+	return r.To.SaveRebuild(ctx, state)
 }
 
 // add counts an object, and tells of its faults.
