@@ -48,11 +48,7 @@ func runAdopt(ctx context.Context, a *cli.App, f adoptFlags, name string) error 
 	if f.collection == "" {
 		return exit.Usagef("no collection: give --collection, whose profile says who owns the objects")
 	}
-	c, err := f.settings(ctx, a)
-	if err != nil {
-		return err
-	}
-	common, stored, err := f.stored(ctx, a, false)
+	c, stored, err := f.stored(ctx, a, false)
 	if err != nil {
 		return err
 	}
@@ -70,7 +66,7 @@ func runAdopt(ctx context.Context, a *cli.App, f adoptFlags, name string) error 
 			a.Note("%s", adoptionText(r, time.Since(begun)))
 		}
 	}
-	report, err := node.Adopt(ctx, common, o)
+	report, err := node.Adopt(ctx, common(a, c), o)
 	if err != nil {
 		return err
 	}

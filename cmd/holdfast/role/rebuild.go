@@ -82,7 +82,7 @@ func runRebuild(ctx context.Context, a *cli.App, f rebuildFlags) error {
 			}
 		},
 	}
-	report, err := node.Rebuild(ctx, c, o)
+	report, err := node.Rebuild(ctx, common(a, c), o)
 	if errors.Is(err, registry.ErrRebuilt) {
 		return exit.Usagef("%w: a rebuild needs a new database. To compare a Registry with its storages, run: holdfast reconcile", err)
 	} else if err != nil {
@@ -122,11 +122,11 @@ func rebuildEnds(a *cli.App, r rebuild.Report) error {
 	return code.Err()
 }
 
-// stored returns what the settings and the flags say. A database need not be named if it is optional.
-func (f storedFlags) stored(ctx context.Context, a *cli.App, optional bool) (node.Common, node.Stored, error) {
+// stored returns the settings, with what the flags say, and the storages and database of them. A database need not be named if it is optional.
+func (f storedFlags) stored(ctx context.Context, a *cli.App, optional bool) (config.Config, node.Stored, error) {
 	c, err := f.settings(ctx, a)
 	if err != nil {
-		return node.Common{}, node.Stored{}, err
+		return c, node.Stored{}, err
 	}
 	switch {
 	case c.DatabaseURL == "" && f.dir == "" && !optional:
@@ -135,7 +135,7 @@ func (f storedFlags) stored(ctx context.Context, a *cli.App, optional bool) (nod
 		err = exit.Usagef("no storage: give --storage NAME=ADDRESS, --dir or HOLDFAST_STORAGE_URL")
 	}
 	if err != nil {
-		return node.Common{}, node.Stored{}, err
+		return c, node.Stored{}, err
 	}
 	out := node.Stored{Database: c.DatabaseURL, Dir: f.dir, Storages: storages(c), AtOnce: f.atOnce}
 	for _, s := range registry.Stages() {
@@ -143,7 +143,7 @@ func (f storedFlags) stored(ctx context.Context, a *cli.App, optional bool) (nod
 		out.Lease = max(out.Lease, worker.Lease())
 	}
 	out.Keys, err = f.keys()
-	return common(a, c), out, err
+	return c, out, err
 }
 
 // settings returns the settings, with what the flags say of database and storages.

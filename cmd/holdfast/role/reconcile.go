@@ -57,7 +57,7 @@ func runReconcile(ctx context.Context, a *cli.App, f reconcileFlags) error {
 		return err
 	}
 	begun, due := time.Now(), everyNow()
-	out, err := node.Reconcile(ctx, c, node.ReconcileOptions{
+	out, err := node.Reconcile(ctx, common(a, c), node.ReconcileOptions{
 		Stored: stored, Apply: f.apply, Restored: f.restored, Accepted: strings.TrimSpace(f.accept),
 		Found: func(found rebuild.Finding) error { return printFinding(a, found) },
 		Progress: func(r rebuild.Comparison) {
