@@ -135,13 +135,27 @@ type change struct {
 	wire.StorageRequest
 }
 
-// flags adds the flags of all acts.
-func (r *change) flags(a *cli.App, cmd *cobra.Command) *cobra.Command {
-	f := cmd.Flags()
-	f.BoolVar(&r.DryRun, "dry-run", false, "print what the act would do, and do nothing")
-	f.BoolVar(&r.yes, "yes", false, "skip the question")
-	f.StringVar(&r.Reason, "reason", "", "the reason, recorded with the act")
+// command returns the command of an act on the storage that its first argument names, and for the one that
+// its second names.
+func (r *change) command(a *cli.App, act registry.StorageAct, use, short string, needs ...string) *cobra.Command {
+	r.Act = string(act)
+	cmd := &cobra.Command{
+		Use: use, Short: short, Args: cli.Needs(needs...),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if r.name = args[0]; len(args) > 1 {
+				r.To = args[1]
+			}
+			return r.run(cmd.Context(), a)
+		},
+	}
+	cmd.Flags().StringVar(&r.Reason, "reason", "", "the reason, recorded with the act")
 	return a.ClientFlags(cmd)
+}
+
+// asks adds the flags of an act that is told beforehand.
+func (r *change) asks(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&r.DryRun, "dry-run", false, "print what the act would do, and do nothing")
+	cmd.Flags().BoolVar(&r.yes, "yes", false, "skip the question")
 }
 
 // offsite adds --offsite.
@@ -158,68 +172,46 @@ func (r *change) offsite(cmd *cobra.Command) {
 
 func addCommand(a *cli.App) *cobra.Command {
 	r := &change{}
-	cmd := &cobra.Command{
-		Use: "add NAME", Short: "Have collections use a storage, and copy there what they have", Args: cli.Needs("NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			r.name, r.Act = args[0], string(registry.ActFill)
-			return r.run(cmd.Context(), a)
-		},
-	}
-	r.offsite(cmd)
+	cmd := r.command(a, registry.ActFill, "add NAME", "Have collections use a storage, and copy there what they have", "NAME")
 	cmd.Flags().StringArrayVar(&r.Collections, "collection", nil, "only this collection gets it; repeatable (default all)")
-	return r.flags(a, cmd)
+	r.offsite(cmd)
+	r.asks(cmd)
+	return cmd
 }
 
 func retireCommand(a *cli.App) *cobra.Command {
 	r := &change{}
-	return r.flags(a, &cobra.Command{
-		Use: "retire NAME", Short: "Write nothing new to a storage, and retire it when every object has its copies elsewhere", Args: cli.Needs("NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			r.name, r.Act = args[0], string(registry.ActRetire)
-			return r.run(cmd.Context(), a)
-		},
-	})
+	cmd := r.command(a, registry.ActRetire, "retire NAME", "Write nothing new to a storage, and retire it when every object has its copies elsewhere", "NAME")
+	r.asks(cmd)
+	return cmd
 }
 
 func migrateCommand(a *cli.App) *cobra.Command {
 	r := &change{}
-	cmd := &cobra.Command{
-		Use: "migrate OLD NEW", Short: "Fill a storage in place of another one, which is then retired", Args: cli.Needs("OLD", "NEW"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			r.name, r.To, r.Act = args[0], args[1], string(registry.ActRetire)
-			return r.run(cmd.Context(), a)
-		},
-	}
+	cmd := r.command(a, registry.ActRetire, "migrate OLD NEW", "Fill a storage in place of another one, which is then retired", "OLD", "NEW")
 	r.offsite(cmd)
-	return r.flags(a, cmd)
+	r.asks(cmd)
+	return cmd
 }
 
 func keepCommand(a *cli.App) *cobra.Command {
 	r := &change{}
-	return r.flags(a, &cobra.Command{
-		Use: "keep NAME", Short: "Take back that a storage is to be retired", Args: cli.Needs("NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			r.name, r.Act = args[0], string(registry.ActKeep)
-			return r.run(cmd.Context(), a)
-		},
-	})
+	cmd := r.command(a, registry.ActKeep, "keep NAME", "Take back that a storage is to be retired", "NAME")
+	r.asks(cmd)
+	return cmd
 }
 
 func setCommand(a *cli.App) *cobra.Command {
 	r := &change{yes: true}
-	cmd := &cobra.Command{
-		Use: "set NAME --offsite", Short: "Say whether a storage is off-site", Args: cli.Needs("NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if r.Offsite == nil {
-				return exit.Usagef("give --offsite or --offsite=false")
-			}
-			r.name, r.Act = args[0], string(registry.ActPlace)
-			return r.run(cmd.Context(), a)
-		},
-	}
+	cmd := r.command(a, registry.ActPlace, "set NAME --offsite", "Say whether a storage is off-site", "NAME")
 	r.offsite(cmd)
-	cmd.Flags().StringVar(&r.Reason, "reason", "", "the reason, recorded with the act")
-	return a.ClientFlags(cmd)
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if r.Offsite == nil {
+			return exit.Usagef("give --offsite or --offsite=false")
+		}
+		return nil
+	}
+	return cmd
 }
 
 // run shows what the act does, asks, and carries it out.
