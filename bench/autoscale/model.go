@@ -75,8 +75,8 @@ type model struct {
 	events agenda
 	random *rand.Rand
 	stages []*station
-	// published are called when CloudWatch gets figures.
-	published []func()
+	// published are called with the figures that CloudWatch gets.
+	published []func(registry.QueueStatus)
 	came      int // jobs
 	open      int // jobs that came and are not done
 	// deposits came and have no report yet.
@@ -273,8 +273,9 @@ func (m *model) queueStatus() (q registry.QueueStatus) {
 
 // publish sends the figures to CloudWatch.
 func (m *model) publish() {
+	q := m.queueStatus()
 	for _, take := range m.published {
-		take()
+		take(q)
 	}
 }
 

@@ -6,9 +6,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// figure is the state of a stage now.
-func (m *model) figure(s *station) (of registry.StageQueue, needed bool) {
-	q := m.queueStatus()
+// figure is the state of a stage in that of all.
+func (m *model) figure(q registry.QueueStatus, s *station) (of registry.StageQueue, needed bool) {
 	of = q.Stages[s.i]
 	if m.o.Policy.Together {
 		return of, q.Needed(s.stage)
@@ -31,7 +30,7 @@ type tracking struct {
 }
 
 func (t *tracking) start(m *model, s *station) {
-	m.published = append(m.published, func() { t.told(m, s) })
+	m.published = append(m.published, func(q registry.QueueStatus) { t.told(m, s, q) })
 	phase := m.random.Float64() * 2 // alarms of different stages act one after the other
 	m.each(trackPeriod+alarmDelay+phase, trackPeriod, func() { t.look(m, s) })
 	period := m.o.Policy.WakePeriod.Seconds()
@@ -45,8 +44,8 @@ func (t *tracking) start(m *model, s *station) {
 }
 
 // told keeps published figures for the data points of their minute and of the alarm's period.
-func (t *tracking) told(m *model, s *station) {
-	of, needed := m.figure(s)
+func (t *tracking) told(m *model, s *station, q registry.QueueStatus) {
+	of, needed := m.figure(q, s)
 	load := of.Backlog().Seconds()
 	if m.o.Policy.Busy {
 		load = max(load, of.Utilization()*m.o.Policy.Target.Seconds())
@@ -138,7 +137,7 @@ type wanted struct {
 
 func (k *keda) start(m *model, s *station) {
 	phase := m.random.Float64()
-	m.each(phase*scrapeEvery, scrapeEvery, func() { k.of, k.needed = m.figure(s) })
+	m.each(phase*scrapeEvery, scrapeEvery, func() { k.of, k.needed = m.figure(m.queueStatus(), s) })
 	m.each(phase*m.o.Policy.Poll.Seconds(), m.o.Policy.Poll.Seconds(), func() { k.poll(m, s) })
 	m.each(phase*hpaEvery, hpaEvery, func() { k.look(m, s) })
 }
