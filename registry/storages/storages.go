@@ -226,7 +226,7 @@ func plan(c registry.StorageChange, k known, all []registry.Collection) (p plann
 			return append(slices.Clone(before), c.Name)
 		}
 	case c.Act == registry.ActRetire:
-		own.State, own.places = registry.StorageRetiring, maps(own.places)
+		own.State, own.places = registry.StorageRetiring, placesOf(own.places)
 		change = func(collection string, before []string) []string {
 			at := slices.Index(before, c.Name)
 			if at < 0 {
@@ -283,7 +283,8 @@ func plan(c registry.StorageChange, k known, all []registry.Collection) (p plann
 	return p, errors.Join(faults...)
 }
 
-func maps(m map[string]int) map[string]int {
+// placesOf returns places that can be added to, and that are an object in JSON.
+func placesOf(m map[string]int) map[string]int {
 	if m == nil {
 		return map[string]int{}
 	}
@@ -315,7 +316,7 @@ func (p planned) changed(now counted, all []registry.Collection) registry.Storag
 // carryOut writes what was planned.
 func (s *Manager) carryOut(t *work.Tx, p planned, out registry.StorageChanged) error {
 	for _, r := range p.rows {
-		places, err := json.Marshal(maps(r.places))
+		places, err := json.Marshal(placesOf(r.places))
 		if err != nil {
 			return fmt.Errorf("encode the places of storage %s: %w", r.Name, err)
 		}
