@@ -14,6 +14,8 @@ type disk struct {
 	fds map[int]*descriptor
 	// marks are, by thread, what the sync that runs will have made durable.
 	marks map[string][]mark
+	// opens are, by thread, the file that the open that runs named when it began.
+	opens map[string]*node
 	// all are the nodes ever made, in order; syncfs needs them.
 	all []*node
 }
@@ -60,7 +62,7 @@ type descriptor struct {
 }
 
 func newDisk() *disk {
-	d := &disk{fds: map[int]*descriptor{}, marks: map[string][]mark{}}
+	d := (&disk{}).restarted()
 	d.top = d.make(true, 0o755)
 	return d
 }
@@ -68,7 +70,7 @@ func newDisk() *disk {
 // restarted returns the disk that the next process finds after the death of the one before: all that
 // this saw is there, and as little of it is durable.
 func (d *disk) restarted() *disk {
-	d.fds, d.marks = map[int]*descriptor{}, map[string][]mark{}
+	d.fds, d.marks, d.opens = map[int]*descriptor{}, map[string][]mark{}, map[string]*node{}
 	return d
 }
 

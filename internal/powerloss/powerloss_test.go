@@ -233,6 +233,46 @@ func TestHistory_Continue(t *testing.T) {
 	}
 }
 
+// An open may have happened before a removal that returned first; one that began after it cannot.
+func TestHistory_RemovedWhileOpened(t *testing.T) {
+	const made = `1 mkdir("/x/sub", 0755) = 0
+1 openat(AT_FDCWD</>, "/x/sub/a", O_RDWR|O_CREAT, 0644) = 3</x/sub/a>
+1 close(3</x/sub/a>) = 0
+`
+	for name, trace := range map[string]struct {
+		text string
+		ok   bool
+	}{
+		"at once": {`1 openat(AT_FDCWD</>, "/x/sub/a", O_RDONLY <unfinished ...>
+2 unlink("/x/sub/a") = 0
+2 rmdir("/x/sub") = 0
+1 <... openat resumed>) = 3</x/sub/a (deleted)>
+1 fsync(3</x/sub/a (deleted)>) = 0
+`, true},
+		"before": {`2 unlink("/x/sub/a") = 0
+1 openat(AT_FDCWD</>, "/x/sub/a", O_RDONLY) = 3</x/sub/a>
+`, false},
+		"before, by another's open": {`1 openat(AT_FDCWD</>, "/x/sub/a", O_RDONLY) = 3</x/sub/a>
+2 unlink("/x/sub/a") = 0
+1 openat(AT_FDCWD</>, "/x/sub/a", O_RDONLY) = 4</x/sub/a>
+`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "trace")
+			if err := os.WriteFile(file, []byte(made+trace.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			h, err := powerloss.Read(file, "/x")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := h.Seen(h.Len()); (err == nil) != trace.ok {
+				t.Errorf("replayed: %v", err)
+			}
+		})
+	}
+}
+
 // tree returns the files below a folder by name; folders have the content "/".
 func tree(t *testing.T, folder string) map[string]string {
 	t.Helper()

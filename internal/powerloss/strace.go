@@ -221,11 +221,25 @@ func (c call) mode(i int) (fs.FileMode, error) {
 // add appends an operation.
 func (r *reader) add(apply func(*disk) error) { r.ops = append(r.ops, op{apply: apply}) }
 
-// begins notes what a sync that begins here will cover: nothing that comes while it runs. And the
-// number of a descriptor is free as soon as close begins: another thread may get it before close
+// begins notes what a sync that begins here will cover: nothing that comes while it runs. It notes
+// the file that an open names here: another thread may remove it before the open has returned. And
+// the number of a descriptor is free as soon as close begins: another thread may get it before close
 // has returned.
 func (r *reader) begins(thread, text string) error {
 	switch name, _, _ := strings.Cut(text, "("); name {
+	case "open", "creat", "openat", "openat2":
+		c, err := parse(text)
+		if err != nil {
+			return err
+		}
+		at, path := split(c, "openat", "openat2")
+		p, err := r.place(c, at, path)
+		r.add(func(d *disk) error {
+			folder, base := p.in(d, r.root)
+			d.opens[thread] = walk(folder, base)
+			return nil
+		})
+		return err
 	case "close":
 		c, err := parse(text)
 		n, _ := c.fd(0)
@@ -277,7 +291,7 @@ func (r *reader) ends(thread, text string) error {
 			return err
 		}
 	}
-	apply, err := r.change(c)
+	apply, err := r.change(thread, c)
 	if err == nil && apply != nil {
 		r.add(apply)
 	}
@@ -324,15 +338,11 @@ func (p place) in(d *disk, root string) (*node, string) {
 	return walk(from, folder), base
 }
 
-// change returns what a call does to a disk; nil: nothing.
-func (r *reader) change(c call) (func(*disk) error, error) { //nolint:gocyclo,cyclop // one case a system call
+// change returns what a thread's call does to a disk; nil: nothing.
+func (r *reader) change(thread string, c call) (func(*disk) error, error) { //nolint:gocyclo,cyclop // one case a system call
 	switch c.name {
 	case "open", "creat", "openat", "openat2":
-		at, path := -1, 0
-		if strings.HasPrefix(c.name, "openat") {
-			at, path = 0, 1
-		}
-		return r.open(c, at, path)
+		return r.open(thread, c)
 	case "mkdir", "mkdirat":
 		at, path := split(c, "mkdirat")
 		p, err := r.place(c, at, path)
@@ -444,15 +454,16 @@ func (r *reader) change(c call) (func(*disk) error, error) { //nolint:gocyclo,cy
 	}, nil
 }
 
-// split returns where a call has its folder and its path: the form with "at" has both.
-func split(c call, at string) (fd, path int) {
-	if c.name == at {
+// split returns where a call has its folder and its path: the forms with "at" have both.
+func split(c call, at ...string) (fd, path int) {
+	if slices.Contains(at, c.name) {
 		return 0, 1
 	}
 	return -1, 0
 }
 
-func (r *reader) open(c call, at, path int) (func(*disk) error, error) {
+func (r *reader) open(thread string, c call) (func(*disk) error, error) {
+	at, path := split(c, "openat", "openat2")
 	p, err := r.place(c, at, path)
 	if err != nil {
 		return nil, err
@@ -467,11 +478,14 @@ func (r *reader) open(c call, at, path int) (func(*disk) error, error) {
 	return func(d *disk) error {
 		delete(d.fds, int(c.result))
 		folder, base := p.in(d, r.root)
-		if folder == nil {
-			return nil
+		n, before := walk(folder, base), d.opens[thread]
+		delete(d.opens, thread)
+		if n == nil && c.name != "creat" && !c.has(flags, "O_CREAT") {
+			n = before // removed since the call began
 		}
-		n := walk(folder, base)
 		switch {
+		case folder == nil && n == nil:
+			return nil
 		case c.has(flags, "O_TMPFILE"):
 			n = d.make(false, mode)
 		case n == nil && (c.name == "creat" || c.has(flags, "O_CREAT")):
