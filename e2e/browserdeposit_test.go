@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -223,7 +224,8 @@ func TestBrowser_DepositFaults(t *testing.T) {
 	}
 }
 
-// TestBrowser_CorrectRows: without scripts, a row that failed is corrected and preserved alone.
+// TestBrowser_CorrectRows: without scripts, rows that failed are corrected on two pages and preserved alone,
+// while the rows of neither page that were not touched are left. With scripts, to leave the page asks first.
 func TestBrowser_CorrectRows(t *testing.T) {
 	t.Parallel()
 	h := up(t)
@@ -232,7 +234,12 @@ func TestBrowser_CorrectRows(t *testing.T) {
 	tab := h.depositor(browsertest.Mode{NoScript: true})
 	tab.Allow("409 (Conflict)")
 	file := filepath.Join(t.TempDir(), "plates.checkm")
-	text := manifest("mrt-single-file-batch-manifest", strings.Replace(source, "http:", "ftp:", 1)+"/one | | | | | one.tif")
+	failing := strings.Replace(source, "http:", "ftp:", 1)
+	bad := []string{failing + "/one | | | | | one.tif"}
+	for i := range 11 { // more than a page has
+		bad = append(bad, fmt.Sprintf("%s/%d | | | | | %d.tif", failing, i, i))
+	}
+	text := manifest("mrt-single-file-batch-manifest", bad...)
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -245,8 +252,17 @@ func TestBrowser_CorrectRows(t *testing.T) {
 	tab.AwaitText("Correct this first")
 	tab.Follow(".first .button.main")
 	tab.AwaitText("a URL of scheme")
+	tab.Type("#url-0", "ftp://nowhere.example.org/one")
+	tab.Follow("[data-turn=next]")
+	tab.AwaitText("1 changed row of other pages")
+	tab.Type("#url-1", source+"/two")
+	tab.Follow("[data-turn=prev]")
+	if typed := browsertest.Eval[string](tab, `document.querySelector("#url-0").value`); typed != "ftp://nowhere.example.org/one" {
+		t.Errorf("back on the first page, %q is typed", typed)
+	}
+	tab.Follow("[data-turn=next]")
 	tab.Follow("form.rows .send .main")
-	tab.AwaitText("1 row is still wrong")
+	tab.AwaitText("1 row is still wrong") // which is of the first page
 	tab.Type("#url-0", source+"/one")
 	tab.Follow("form.rows .send .main")
 	tab.AwaitText("These are the corrected rows of")
@@ -255,9 +271,25 @@ func TestBrowser_CorrectRows(t *testing.T) {
 	h.must(0, "watch", again)
 	tab.Go("/deposits/" + again)
 	tab.AwaitText("Preserved")
-	if got := h.preserved(); len(got) != 1 || got["one.tif"] == "" {
-		t.Errorf("preserved %v", got)
+	if objects := rows[struct{}](h, "object", "list"); len(objects) != 2 {
+		t.Errorf("%d objects, want those of both pages", len(objects))
 	}
+	tab.Mode(browsertest.Mode{Phone: true})
+	tab.Go("/deposits/" + id + "/rows")
+	tab.Axe()
+	tab.Fits()
+	const asks = `!dispatchEvent(new Event("beforeunload", { cancelable: true }))`
+	if browsertest.Eval[bool](tab, asks) {
+		t.Error("the page asks whether to leave it though nothing was typed")
+	}
+	tab.Type("#url-1", "https://example.org/1")
+	tab.Follow("[data-turn=next]")
+	tab.AwaitText("1 changed row of other pages")
+	if !browsertest.Eval[bool](tab, asks) {
+		t.Error("the page does not ask whether to leave what was typed")
+	}
+	tab.Follow("[data-turn=prev]")
+	tab.Axe()
 }
 
 // TestBrowser_DepositWithoutScripts: the plain form sends a file.

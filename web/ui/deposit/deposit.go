@@ -63,8 +63,14 @@ func (p pages) one(r *http.Request) (page.Page, error) {
 	if from := content.Spec.Corrects; from != nil {
 		if first, err := p.API.Batch(ctx, from.BatchID); err == nil { // otherwise nothing is said of it
 			content.Corrects = &first
-			if rest := r.URL.Query().Get("rest"); rest != "" {
-				content.Rest = (&url.URL{Path: "/deposits/" + first.ID + "/rows", RawQuery: url.Values{"after": {rest}}.Encode()}).String()
+			if asked := r.URL.Query(); asked.Has("rest") {
+				progress, err := p.API.BatchProgress(ctx, first.ID)
+				if err != nil {
+					return page.Page{}, err
+				}
+				if progress.Content > progress.Corrected {
+					content.Rest = (&url.URL{Path: "/deposits/" + first.ID + "/rows", RawQuery: asked.Get("rest")}).String()
+				}
 			}
 		}
 	}

@@ -59,7 +59,8 @@ type cellForm struct {
 	ID      string // of its field, on the page
 	Why     string // the id of what says why the row failed
 	Value   string
-	AtFault bool // the row failed because of it, probably
+	Was     string // its value when the row failed
+	AtFault bool   // the row failed because of it, probably
 	Faults  []wire.Fault
 	First   bool // it is the first on the page that has faults
 }
@@ -69,7 +70,7 @@ type rowForm struct {
 	ID, Line, Name string
 	At             int64 // its line
 	Error          string
-	Out            bool   // it is not to be submitted
+	Out, AsIs      bool   // see [edit]
 	Lost           bool   // its digest could not be read, so it was not kept
 	CorrectedBy    string // the deposit that corrects it; ""
 	Cells          []cellForm
@@ -154,14 +155,24 @@ type rowsPage struct {
 	Corrected  bool // all of them were submitted
 	Prev, Next string
 	Here       string
-	From, To   string // what to replace in all addresses
-	Wrong      int    // rows that are still wrong
+	Picked     bool     // Rows are those that are wrong, of any page
+	Kept       []string // what was done to rows of other pages
+	Away       int      // of them, those that are submitted too
+	From, To   string   // what to replace in all addresses
+	Wrong      int      // rows that are still wrong
 	Others     []wire.Fault
 	Refused    *wire.Problem
 	Did        string
 
 	columns []column
+	edits   edits // of all pages
 }
+
+// Several reports whether there may be rows on other pages. Then only those that were changed are submitted.
+func (c rowsPage) Several() bool { return c.Prev != "" || c.Next != "" || c.Picked || len(c.Kept) > 0 }
+
+// Typed reports whether anything was changed on any page.
+func (c rowsPage) Typed() bool { return len(c.edits) > 0 }
 
 // rowKind returns the kind of manifest that a batch was; checkm.Unknown if its jobs are no rows. The
 // type of a batch that was fetched may be known by its jobs only.
@@ -195,11 +206,11 @@ func correctURL(batch registry.WorkItem, rows bool) string {
 	return "/deposit?from=" + batch.ID
 }
 
-// failedRows reads failed rows of a batch whose content was at fault.
-func (p pages) failedRows(ctx context.Context, batchID, after, before string, limit int) (registry.Page[registry.WorkItem], error) {
+// failedRows reads failed rows of a batch whose content was at fault, and for which more holds.
+func (p pages) failedRows(ctx context.Context, batchID, after, before string, limit int, more ...registry.Term) (registry.Page[registry.WorkItem], error) {
 	return p.API.Items(ctx, registry.ItemQuery{
 		ParentID: batchID, Status: registry.Failed, After: after, Before: before, Limit: limit,
-		Match: registry.Query{Terms: []registry.Term{{Field: "class", Value: string(registry.ContentFault)}}},
+		Match: registry.Query{Terms: append([]registry.Term{{Field: "class", Value: string(registry.ContentFault)}}, more...)},
 	})
 }
 
@@ -217,7 +228,8 @@ func rowOf(job registry.WorkItem, k checkm.Kind, columns []column) rowForm {
 	r.Lost = spec.Digest == nil && strings.Contains(job.Note, "(nfo:hash")
 	fields, cells := k.Fields(), k.Cells(row)
 	for _, c := range columns {
-		r.Cells = append(r.Cells, cellForm{column: c, Value: cells[slices.Index(fields, c.Field)]})
+		text := cells[slices.Index(fields, c.Field)]
+		r.Cells = append(r.Cells, cellForm{column: c, Value: text, Was: text})
 	}
 	r.blame()
 	return r
@@ -243,17 +255,26 @@ func (p pages) openRows(r *http.Request) (rowsPage, checkm.Kind, error) {
 		return c, kind, nil
 	}
 	c.columns = columns(p.Texts(r))
-	for i, job := range jobs.Rows {
-		row := rowOf(job, kind, c.columns)
-		for j := range row.Cells {
-			row.Cells[j].ID, row.Cells[j].Why = fmt.Sprintf("%s-%d", row.Cells[j].Name, i), fmt.Sprintf("why-%d", i)
+	var rows []rowForm
+	for _, job := range jobs.Rows {
+		rows = append(rows, rowOf(job, kind, c.columns))
+	}
+	c.show(rows)
+	return c, kind, nil
+}
+
+// show makes rows those of the page.
+func (c *rowsPage) show(rows []rowForm) {
+	c.Rows, c.Open = rows, 0
+	for i := range rows {
+		for j := range rows[i].Cells {
+			cell := &rows[i].Cells[j]
+			cell.ID, cell.Why = fmt.Sprintf("%s-%d", cell.Name, i), fmt.Sprintf("why-%d", i)
 		}
-		c.Rows = append(c.Rows, row)
-		if job.CorrectedBy == "" {
+		if rows[i].CorrectedBy == "" {
 			c.Open++
 		}
 	}
-	return c, kind, nil
 }
 
 // askRows shows the failed rows of a manifest, to be corrected.
@@ -263,28 +284,98 @@ func (p pages) askRows(r *http.Request) (page.Page, error) {
 }
 
 func (p pages) rowsForm(r *http.Request, c rowsPage) page.Page {
-	return page.Page{Name: "rows", Title: p.Texts(r).T("Correct: %s", c.Batch.Heading()), Section: "deposits", Content: c}
+	c.keep()
+	return page.Page{Name: "rows", Title: p.Texts(r).T("Correct: %s", c.Batch.Heading()), Section: "deposits", Scripts: []string{"rows.js"}, Content: c}
 }
 
-// fill takes over what was typed. Rows that are not failed any more are left out. Those that a deposit
-// corrects by now are not: the same form sent twice is one batch, and for another one the Registry says
-// which deposit has them.
-func (c *rowsPage) fill(form url.Values) {
-	c.From, c.To = form.Get("from"), form.Get("to")
-	sent := form["row"]
-	for i := range c.Rows {
-		at := slices.Index(sent, c.Rows[i].ID)
+// keep has the form carry what was done to rows of other pages.
+func (c *rowsPage) keep() {
+	c.Kept, c.Away = c.edits.kept(c.Rows), 0
+	for id, e := range c.edits {
+		if e.submitted() && !slices.ContainsFunc(c.Rows, func(r rowForm) bool { return r.ID == id }) {
+			c.Away++
+		}
+	}
+}
+
+// fill takes over what was typed into the fields of rows of the form.
+func fill(rows []rowForm, form url.Values) {
+	for i := range rows {
+		at := slices.Index(form["row"], rows[i].ID)
 		if at < 0 {
-			c.Rows[i].Out = true
 			continue
 		}
-		c.Rows[i].Out = slices.Contains(form["out"], c.Rows[i].ID)
-		for j := range c.Rows[i].Cells {
-			if texts := form[c.Rows[i].Cells[j].Name]; at < len(texts) {
-				c.Rows[i].Cells[j].Value = texts[at]
+		rows[i].Out, rows[i].AsIs = slices.Contains(form["out"], rows[i].ID), slices.Contains(form["as_is"], rows[i].ID)
+		for j := range rows[i].Cells {
+			if texts := form[rows[i].Cells[j].Name]; at < len(texts) {
+				rows[i].Cells[j].Value = texts[at]
 			}
 		}
 	}
+}
+
+// typedRows is the page of a form that was sent, with what was typed there and, as it carried that, on
+// other pages. Rows that are not failed any more are left out. Those that a deposit corrects by now are
+// not: the same form sent twice is one batch, and for another one the Registry says which deposit has them.
+func (p pages) typedRows(r *http.Request) (rowsPage, checkm.Kind, error) {
+	c, kind, err := p.openRows(r)
+	if err != nil || kind == checkm.Unknown {
+		return c, kind, err
+	}
+	ctx, form := r.Context(), r.PostForm
+	c.From, c.To = form.Get("from"), form.Get("to")
+	if c.edits, err = readEdits(form); err != nil {
+		return c, kind, err
+	}
+	sent := form["row"]
+	if len(sent) > rowsShown {
+		return c, kind, page.Invalid("the form could not be read")
+	}
+	turned := form.Get("act") == actTurn
+	if form.Has("picked") && !turned {
+		rows, err := p.rowsByID(ctx, c, kind, sent)
+		if err != nil {
+			return c, kind, err
+		}
+		c.Picked = true
+		c.show(rows)
+	}
+	shown := func(id string) bool {
+		return slices.ContainsFunc(c.Rows, func(r rowForm) bool { return r.ID == id })
+	}
+	left, err := p.rowsByID(ctx, c, kind, slices.DeleteFunc(slices.Clone(sent), shown)) // of the page before
+	if err != nil {
+		return c, kind, err
+	}
+	for _, rows := range [][]rowForm{left, c.Rows} {
+		fill(rows, form)
+		for i := range rows {
+			if slices.Contains(sent, rows[i].ID) {
+				c.edits.note(rows[i])
+			} else {
+				c.edits.apply(&rows[i])
+			}
+		}
+	}
+	c.keep()
+	if turned && tooMany(c.Kept) {
+		rows, err := p.rowsByID(ctx, c, kind, sent)
+		if err != nil {
+			return c, kind, err
+		}
+		c.pick(rows)
+		c.Refused = wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid, "so many rows are changed that no more can be kept; submit them, then go on with the others")
+	}
+	return c, kind, nil
+}
+
+// pick shows rows of any page, as they were changed.
+func (c *rowsPage) pick(rows []rowForm) {
+	for i := range rows {
+		c.edits.apply(&rows[i])
+	}
+	c.Picked = true
+	c.show(rows)
 }
 
 // replace changes a part of the row's address. It reports whether that changed it.
@@ -302,34 +393,31 @@ func (r *rowForm) replace(from, to string) (changed bool) {
 // The acts of the form.
 const (
 	actReplace = "replace" // in the addresses of this page, to be looked at
-	actAll     = "all"     // submits all failed rows as they are, with the replacement
+	actChanged = "changed" // submits the rows that were changed, of all pages
+	actAll     = "all"     // submits all failed rows: as they were changed, or else as they are with the replacement
+	actTurn    = "turn"    // shows another page, whose address the form is sent to
 )
 
-// submitRows submits the rows of the form as a manifest of their own, if no row is wrong. Sent twice,
-// it is one batch: the second is a duplicate of the first.
+// submitRows submits rows as a manifest of their own, if no row is wrong: those that were changed, on any
+// page; or, if the form had but one page, all on it that are not left out. Sent twice, it is one batch:
+// the second is a duplicate of the first.
 func (p pages) submitRows(r *http.Request) (string, *page.Page, error) {
-	c, kind, err := p.openRows(r)
+	c, kind, err := p.typedRows(r)
 	if err != nil {
 		return "", nil, err
 	}
-	c.fill(r.PostForm)
 	act := r.PostForm.Get("act")
-	if act == actReplace {
-		changed := 0
-		for i := range c.Rows {
-			if c.Rows[i].replace(c.From, c.To) {
-				changed++
-			}
-		}
-		c.Did = p.Texts(r).T("No address below has this text; nothing was changed.")
-		if changed > 0 {
-			c.Did = p.Texts(r).T("%d address below is changed. Nothing was submitted yet.|%d addresses below are changed. Nothing was submitted yet.", changed)
+	if act == actTurn || act == actReplace {
+		if act == actReplace {
+			c.Did = c.replaceShown(p.Texts(r))
 		}
 		again := p.rowsForm(r, c)
-		again.Status = http.StatusOK
+		if c.Refused == nil {
+			again.Status = http.StatusOK
+		}
 		return "", &again, nil
 	}
-	answer, err := p.sendRows(r.Context(), &c, kind, act == actAll)
+	answer, err := p.sendRows(r.Context(), &c, kind, r.PostForm)
 	refused, ok := page.Refusal(err)
 	if err != nil && !ok {
 		return "", nil, err
@@ -339,33 +427,91 @@ func (p pages) submitRows(r *http.Request) (string, *page.Page, error) {
 		return "", &again, nil
 	}
 	to, query := url.URL{Path: "/deposits/" + answer.BatchID}, url.Values{}
-	if next, err := url.Parse(c.Next); err == nil && act != actAll && c.Next != "" {
-		query.Set("rest", next.Query().Get("after"))
+	if act == actChanged {
+		query.Set("rest", r.URL.RawQuery)
 	}
 	to.RawQuery = query.Encode()
 	return to.String(), nil, nil
 }
 
-// sendRows uploads the rows as a manifest, has it judged and submits it. It notes what is wrong in c.
-func (p pages) sendRows(ctx context.Context, c *rowsPage, kind checkm.Kind, all bool) (wire.SubmitResponse, error) {
-	var body io.Reader
-	lines := map[string]int{} // of the rows on this page, by their ids
-	var from corrected
+// replaceShown changes a part of the addresses on the page, and says what it did.
+func (c *rowsPage) replaceShown(t lang.Texts) string {
+	changed := 0
 	for i := range c.Rows {
-		lines[c.Rows[i].ID] = 0
+		if c.Rows[i].replace(c.From, c.To) {
+			changed++
+			c.edits.note(c.Rows[i])
+		}
 	}
-	if all {
+	if changed == 0 {
+		return t.T("No address below has this text; nothing was changed.")
+	}
+	return t.T("%d address below is changed. Nothing was submitted yet.|%d addresses below are changed. Nothing was submitted yet.", changed)
+}
+
+// chosenRows returns the rows that are submitted, of those that the form sent and those that it carried.
+// What is not to be corrected any more is forgotten.
+func (p pages) chosenRows(ctx context.Context, c *rowsPage, kind checkm.Kind, form url.Values) (chosen []rowForm, err error) {
+	if form.Get("act") != actChanged {
+		for _, row := range c.Rows {
+			if !row.Out && slices.Contains(form["row"], row.ID) {
+				chosen = append(chosen, row)
+			}
+		}
+		return chosen, nil
+	}
+	var ids []string
+	for id, e := range c.edits {
+		if e.submitted() {
+			ids = append(ids, id)
+		}
+	}
+	if chosen, err = p.rowsByID(ctx, *c, kind, ids); err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		i := slices.IndexFunc(chosen, func(r rowForm) bool { return r.ID == id })
+		if i >= 0 {
+			c.edits.apply(&chosen[i])
+		}
+		if i < 0 || chosen[i].CorrectedBy != "" {
+			delete(c.edits, id)
+		}
+	}
+	return chosen, nil
+}
+
+// sendRows uploads the rows as a manifest, has it judged and submits it. It notes what is wrong in c, and
+// shows the rows that are.
+func (p pages) sendRows(ctx context.Context, c *rowsPage, kind checkm.Kind, form url.Values) (wire.SubmitResponse, error) {
+	var body io.Reader
+	lines := map[string]int{} // in the manifest, of rows that can be shown, by their ids
+	var from corrected
+	if form.Get("act") == actAll {
+		for id := range c.edits {
+			lines[id] = 0
+		}
+		for _, row := range c.Rows {
+			lines[row.ID] = 0
+		}
 		read, write := io.Pipe()
 		defer func() { _ = read.Close() }() // ends the writer
 		all := *c                           // the goroutine may outlive an upload that failed
 		go func() { _ = write.CloseWithError(p.writeAll(ctx, write, all, kind, lines, &from)) }()
 		body = read
 	} else {
+		chosen, err := p.chosenRows(ctx, c, kind, form)
+		if err != nil {
+			return wire.SubmitResponse{}, err
+		}
 		var text bytes.Buffer
-		if err := writeRows(&text, kind, c.Rows, lines); errors.Is(err, checkm.ErrNoRows) {
+		if err := writeRows(&text, kind, chosen, lines); errors.Is(err, checkm.ErrNoRows) {
 			return wire.SubmitResponse{}, wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid, "no row was chosen")
 		} else if err != nil {
 			return wire.SubmitResponse{}, err
+		}
+		for _, row := range chosen {
+			from.add(row.At)
 		}
 		body = &text
 	}
@@ -378,7 +524,7 @@ func (p pages) sendRows(ctx context.Context, c *rowsPage, kind checkm.Kind, all 
 		return p.API.CheckUpload(ctx, upload.ID, c.Batch.Collection, registry.PayloadType(kind))
 	})
 	if err == nil && report.Errors > 0 {
-		c.note(report, lines)
+		err = p.showWrong(ctx, c, kind, report, lines)
 	}
 	if err != nil || c.Wrong > 0 {
 		return wire.SubmitResponse{}, errors.Join(err, p.API.RemoveUpload(ctx, upload.ID))
@@ -386,13 +532,6 @@ func (p pages) sendRows(ctx context.Context, c *rowsPage, kind checkm.Kind, all 
 	f := formOf(c.Batch)
 	f.Upload, f.Type, f.URL, f.ARK, f.LocalIDs, f.Force = upload.ID, string(kind), "", "", "", spec.Force
 	request := f.request()
-	if !all {
-		for _, row := range c.Rows {
-			if !row.Out {
-				from.add(row.At)
-			}
-		}
-	}
 	request.Corrects = from.request(c.Batch.ID)
 	return p.submitJudged(ctx, request, "upload "+upload.ID)
 }
@@ -431,38 +570,66 @@ func (c *corrected) request(batchID string) *registry.Corrects {
 	return &registry.Corrects{BatchID: batchID, Lines: lines, Rows: c.rows}
 }
 
-// note puts the faults of a check to their rows.
-func (c *rowsPage) note(report intake.Report, lines map[string]int) {
+// showWrong puts the faults of a check to their rows. If one of these is on another page, it shows those
+// that are wrong in place of the page.
+func (p pages) showWrong(ctx context.Context, c *rowsPage, kind checkm.Kind, report intake.Report, lines map[string]int) error {
 	c.Wrong = int(max(report.RowsRefused, 1))
-	for _, f := range report.Faults {
-		if f.Severity != intake.Error {
-			continue
-		}
-		i := slices.IndexFunc(c.Rows, func(r rowForm) bool { return f.Line > 0 && lines[r.ID] == f.Line })
-		if i < 0 {
-			c.Others = append(c.Others, faultOf(f))
-			continue
-		}
-		row := &c.Rows[i]
-		if j := slices.IndexFunc(row.Cells, func(cell cellForm) bool { return cell.Field == f.Field }); j >= 0 {
-			row.Cells[j].Faults = append(row.Cells[j].Faults, faultOf(f))
-		} else {
-			row.Faults = append(row.Faults, faultOf(f))
-		}
+	ids := map[int]string{}
+	for id, line := range lines {
+		ids[line] = id
 	}
-	c.Others = c.Others[:min(len(c.Others), rowsShown)]
+	faults := map[string][]intake.Fault{} // by the ids of their rows
+	var wrong []string                    // these ids
+	away := false
+	for _, f := range report.Faults {
+		id := ids[f.Line]
+		switch {
+		case f.Severity != intake.Error:
+			continue
+		case f.Line == 0 || id == "":
+			if len(c.Others) < rowsShown {
+				c.Others = append(c.Others, faultOf(f))
+			}
+			continue
+		case len(faults[id]) == 0:
+			wrong = append(wrong, id)
+			away = away || !slices.ContainsFunc(c.Rows, func(r rowForm) bool { return r.ID == id })
+		}
+		faults[id] = append(faults[id], f)
+	}
+	if away {
+		slices.SortFunc(wrong, func(a, b string) int { return lines[a] - lines[b] })
+		rows, err := p.rowsByID(ctx, *c, kind, wrong[:min(len(wrong), rowsShown)])
+		if err != nil {
+			return err
+		}
+		c.pick(rows)
+	}
 	first := true
 	for i := range c.Rows {
 		row := &c.Rows[i]
-		again := row.NumFaults() > 0 // which are shown in place of why it had failed
+		row.blameOn(faults[row.ID])
 		for j := range row.Cells {
-			cell := &row.Cells[j]
-			if again {
-				cell.Why = ""
-			}
-			if first && len(cell.Faults) > 0 {
+			if cell := &row.Cells[j]; first && len(cell.Faults) > 0 {
 				cell.First, first = true, false
 			}
+		}
+	}
+	return nil
+}
+
+// blameOn puts the faults of a check to the cells of the row. They are shown in place of why it had failed.
+func (r *rowForm) blameOn(faults []intake.Fault) {
+	for _, f := range faults {
+		if j := slices.IndexFunc(r.Cells, func(cell cellForm) bool { return cell.Field == f.Field }); j >= 0 {
+			r.Cells[j].Faults = append(r.Cells[j].Faults, faultOf(f))
+		} else {
+			r.Faults = append(r.Faults, faultOf(f))
+		}
+	}
+	for j := range r.Cells {
+		if len(faults) > 0 {
+			r.Cells[j].Why = ""
 		}
 	}
 }
@@ -472,13 +639,10 @@ func faultOf(f intake.Fault) wire.Fault {
 	return wire.Fault{Location: f.Location(), Message: f.Message, Rule: f.Rule, Expected: f.Expected, Found: f.Found, Fix: f.Fix}
 }
 
-// writeRows writes the chosen rows as a manifest, and notes the line of each.
+// writeRows writes rows as a manifest, and notes the line of each.
 func writeRows(w io.Writer, kind checkm.Kind, rows []rowForm, lines map[string]int) (err error) {
 	d := checkm.NewDraft(w, kind)
 	for i := range rows {
-		if rows[i].Out {
-			continue
-		}
 		if lines[rows[i].ID], err = d.Write(rows[i].cells(kind)); err != nil {
 			return err
 		}
@@ -487,7 +651,7 @@ func writeRows(w io.Writer, kind checkm.Kind, rows []rowForm, lines map[string]i
 }
 
 // writeAll writes all failed rows of a batch that no deposit corrects as a manifest, however many there
-// are. It notes the lines of those that are in lines, and adds all to from.
+// are, without those that were left out. It notes the lines of those that are in lines, and adds all to from.
 func (p pages) writeAll(ctx context.Context, w io.Writer, c rowsPage, kind checkm.Kind, lines map[string]int, from *corrected) error {
 	d := checkm.NewDraft(w, kind)
 	for after := ""; ; {
@@ -496,13 +660,16 @@ func (p pages) writeAll(ctx context.Context, w io.Writer, c rowsPage, kind check
 			return err
 		}
 		for _, job := range jobs.Rows {
-			if job.CorrectedBy != "" {
+			if job.CorrectedBy != "" || c.edits[job.ID].Out {
 				from.apart = true
 				continue
 			}
 			from.add(job.Line)
 			row := rowOf(job, kind, c.columns)
-			row.replace(c.From, c.To)
+			c.edits.apply(&row)
+			if _, typed := c.edits[job.ID].Cells["url"]; !typed { // nothing is replaced twice
+				row.replace(c.From, c.To)
+			}
 			line, err := d.Write(row.cells(kind))
 			if err != nil {
 				return err

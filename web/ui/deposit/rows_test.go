@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -115,7 +116,7 @@ func TestRows_Corrected(t *testing.T) {
 	if strings.Count(open, `maxlength="8192"`) != 1 {
 		t.Errorf("more is open than the address:\n%s", open)
 	}
-	lacks(text, "rel=\"next\"")
+	lacks(text, `value="turn"`)
 
 	// As they are, they are still wrong.
 	form := rowsOf(text)
@@ -159,43 +160,138 @@ func TestRows_Corrected(t *testing.T) {
 	}
 }
 
-// TestRows_All: more rows than a page has are corrected page by page, or all at once.
-func TestRows_All(t *testing.T) {
+var turnOf = regexp.MustCompile(`formaction="([^"]+)" data-turn="(next|prev)"`)
+
+var keptOf = regexp.MustCompile(`name="(kept|picked)" value="([^"]*)"`)
+
+// sentFrom is what a browser sends of a page of the form, if nothing is typed, and the addresses of the
+// pages beside it.
+func sentFrom(text string) (form url.Values, turns map[string]string) {
+	form, turns = rowsOf(text), map[string]string{}
+	for _, kept := range keptOf.FindAllStringSubmatch(text, -1) {
+		form.Add(kept[1], html.UnescapeString(kept[2]))
+	}
+	for _, turn := range turnOf.FindAllStringSubmatch(text, -1) {
+		turns[turn[2]] = html.UnescapeString(turn[1])
+	}
+	return form, turns
+}
+
+// turn sends a page of the form to the one before or after it, and returns that.
+func turn(t *testing.T, s *uitest.Server, form url.Values, to string) string {
+	t.Helper()
+	form.Set("act", "turn")
+	w := s.Post(t, to, form)
+	if w.Code != http.StatusOK {
+		t.Fatalf("the turn to %s: %d %s", to, w.Code, w.Body)
+	}
+	return uitest.Plain(w.Body.String())
+}
+
+// TestRows_SeveralPages: what was typed stays while pages are turned. At the end the changed rows of all
+// pages are one deposit. If some are wrong, these are shown, from whatever page, and nothing is submitted.
+func TestRows_SeveralPages(t *testing.T) {
 	s := asDepositor(t)
 	batch := failedBatch(t, s, 45)
 	address := "/deposits/" + batch.ID + "/rows"
-	first := s.Get(t, address, http.StatusOK)
-	next := html.UnescapeString(regexp.MustCompile(`href="([^"]+)" rel="next"`).FindStringSubmatch(first)[1])
-	second := s.Get(t, next, http.StatusOK)
-	wantAll(t, second, "ftp://old.example.org/11.png", `rel="prev"`, `rel="next"`)
-	form := rowsOf(second)
-	for i := range form["url"] {
-		form["url"][i] = "https://new.example.org/a"
+	form, turns := sentFrom(s.Get(t, address, http.StatusOK))
+	form["url"][2], form["title"][2] = "https://new.example.org/3.png", "Größe | 3 & more"
+	form["url"][4] = "https://new.example.org/5.png"
+	form.Add("out", form["row"][4])
+	second := turn(t, s, form, turns["next"])
+	wantAll(t, second, "ftp://old.example.org/11.png", `data-turn="prev"`, `data-turn="next"`, "1 changed row of other pages is submitted too.")
+	form, turns = sentFrom(second)
+	form["url"][0] = "gopher://new.example.org/11.png"
+	third := turn(t, s, form, turns["next"])
+	form, back := sentFrom(third)
+	form.Add("as_is", form["row"][9])
+	wantAll(t, third, "2 changed rows of other pages are submitted too.")
+	wantAll(t, turn(t, s, form, back["prev"]), `value="gopher://new.example.org/11.png"`, "2 changed rows of other pages")
+	form, back = sentFrom(turn(t, s, form, turns["prev"]))
+	first := turn(t, s, form, address)
+	wantAll(t, first, `value="https://new.example.org/3.png"`, `value="Größe | 3 &amp; more"`)
+	if back["prev"] != "" {
+		t.Errorf("the first page has one before it: %s", back["prev"])
 	}
-	w := s.Post(t, next, form)
-	if rows := manifestOf(t, s, submitted(t, s, w)); len(rows) != 10 || rows[0].Title != "Plate 11" {
-		t.Errorf("the second page submitted %+v", rows)
+
+	form, _ = sentFrom(first)
+	form.Add("out", form["row"][4])
+	form.Set("act", "changed")
+	w := s.Post(t, address, form)
+	if w.Code != http.StatusConflict {
+		t.Fatalf("wrong rows: %d to %q", w.Code, w.Header().Get("Location"))
+	}
+	wrong := uitest.Plain(w.Body.String())
+	wantAll(t, wrong, "2 rows are still wrong", `value="gopher://new.example.org/11.png"`, "ftp://old.example.org/30.png", `<a href="#url-1">Line 35`, "Back to the list of rows", "1 changed row of other pages")
+	if n := strings.Count(wrong, "<fieldset"); n != 2 {
+		t.Errorf("%d rows are shown, want the 2 that are wrong", n)
+	}
+	form, _ = sentFrom(wrong)
+	form["url"][0] = "https://new.example.org/11.png" // the other one is wrong as it is
+	form.Add("out", form["row"][1])
+	form.Set("act", "changed")
+	w = s.Post(t, address, form)
+	again := submitted(t, s, w)
+	rows := manifestOf(t, s, again)
+	if len(rows) != 2 || rows[0].Title != "Größe | 3 & more" || rows[1].URL != "https://new.example.org/11.png" {
+		t.Errorf("submitted %+v", rows)
+	}
+	var spec registry.Spec
+	must(t, json.Unmarshal(again.Spec, &spec))
+	if want := []registry.LineRange{{First: 8, Last: 8}, {First: 16, Last: 16}}; !slices.Equal(spec.Corrects.Lines, want) {
+		t.Errorf("it corrects the lines %v, want %v", spec.Corrects.Lines, want)
+	}
+	if same := submitted(t, s, s.Post(t, address, form)); same.ID != again.ID {
+		t.Errorf("sent twice, it is two batches: %s and %s", again.ID, same.ID)
 	}
 	wantAll(t, s.Get(t, w.Header().Get("Location"), http.StatusOK), "Correct the next rows", address)
 
-	// All are then those that no deposit has.
-	second = s.Get(t, next, http.StatusOK)
-	wantAll(t, second, "Corrected by", "Plate 11")
-	if strings.Contains(second, `name="row"`) || strings.Contains(second, "Check and submit 10 rows") {
-		t.Error("corrected rows are offered again")
+	// Rows that another tab submitted are refused, and then no longer carried.
+	form["title"] = []string{"Another title", "x"}
+	w = s.Post(t, address, form)
+	if w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "already submitted, corrected, as batch "+again.ID) || strings.Count(w.Body.String(), `name="kept"`) != 1 {
+		t.Errorf("rows that are corrected already: %d, %d rows are carried, want that which is left out: %s", w.Code, strings.Count(w.Body.String(), `name="kept"`), w.Body)
 	}
-	form = rowsOf(s.Get(t, address, http.StatusOK))
+
+	// All are then those that no deposit has, as they were changed, without those that were left out.
+	form, _ = sentFrom(s.Get(t, address, http.StatusOK))
+	form["title"][0] = "The first"
+	form.Add("out", form["row"][1])
 	form.Set("act", "all")
 	w = s.Post(t, address, form)
 	if w.Code != http.StatusConflict {
 		t.Fatalf("wrong rows: %d", w.Code)
 	}
-	wantAll(t, w.Body.String(), "35 rows are still wrong", `id="url-9-wrong"`, `Found: <span translate="no">ftp://old.example.org/30.png`)
+	wantAll(t, w.Body.String(), "42 rows are still wrong", `id="url-0-wrong"`, `Found: <span translate="no">ftp://old.example.org/21.png`)
 	form.Set("from", "ftp://old")
 	form.Set("to", "https://new")
-	rows := manifestOf(t, s, submitted(t, s, s.Post(t, address, form)))
-	if len(rows) != 35 || rows[34].URL != "https://new.example.org/45.png" || rows[34].Title != "Plate 45" {
-		t.Errorf("all of them: %d rows, the last %+v", len(rows), rows[len(rows)-1])
+	rows = manifestOf(t, s, submitted(t, s, s.Post(t, address, form)))
+	if len(rows) != 42 || rows[41].URL != "https://new.example.org/45.png" || rows[0].Title != "The first" || rows[0].URL != "https://new.example.org/1.png" {
+		t.Errorf("all of them: %d rows, the first %+v", len(rows), rows[0])
+	}
+}
+
+// TestRows_MostKept: what the form carries is bounded. A turn of the page beyond that is refused, and
+// loses nothing; a form that no page can have sent is refused as well.
+func TestRows_MostKept(t *testing.T) {
+	s := asDepositor(t)
+	batch := failedBatch(t, s, 12)
+	address := "/deposits/" + batch.ID + "/rows"
+	form, turns := sentFrom(s.Get(t, address, http.StatusOK))
+	form["title"][1] = "Kept"
+	for i := range registry.MostLineRanges - 10 {
+		form.Add("kept", url.Values{"row": {fmt.Sprint("away", i)}, "title": {"x"}}.Encode())
+	}
+	form.Set("act", "turn")
+	w := s.Post(t, turns["next"], form)
+	if w.Code != http.StatusConflict {
+		t.Fatalf("the turn: %d", w.Code)
+	}
+	wantAll(t, w.Body.String(), "no more can be kept", `value="Kept"`, "Back to the list of rows")
+	for _, rows := range []url.Values{{"kept": {"%zz"}}, {"row": slices.Repeat(form["row"][:1], 11)}, {"kept": slices.Repeat(form["kept"], 2)}} {
+		if w := s.Post(t, address, rows); w.Code != http.StatusUnprocessableEntity && w.Code != http.StatusBadRequest {
+			t.Errorf("%d kept, %d rows: %d", len(rows["kept"]), len(rows["row"]), w.Code)
+		}
 	}
 }
 
