@@ -125,7 +125,7 @@ func TestRoles_Permissions(t *testing.T) {
 	if s, code := f.submit(file, "--collection", "alone"); code != 0 || len(s.Jobs) != 1 {
 		t.Fatalf("upload: exit=%d summary=%+v", code, s)
 	}
-	if r := f.run("storage", "add", "second", "--collection", "alone", "--dry-run"); r.code != 0 || !strings.Contains(r.stderr, "to be copied: 1 objects") {
+	if r := f.run("storage", "add", "second", "--collection", "alone", "--dry-run"); r.code != 0 || !strings.Contains(r.stderr, "to be copied: 1 object,") {
 		t.Errorf("it would do: %d %s", r.code, r.stderr)
 	}
 	f.must(0, "storage", "add", "second", "--collection", "alone", "--yes", "--reason", "one copy is none")

@@ -88,7 +88,7 @@ func TestQueue(t *testing.T) {
 	in("watch", batch).Wants(t, exit.OK)
 	in("queue", "drain", "--reason", "nothing runs").Wants(t, exit.OK)
 	in("queue", "resume").Wants(t, exit.OK)
-	in("queue", "pause").Wants(t, exit.Usage).Says(t, "body.reason")
+	in("queue", "pause").Wants(t, exit.Usage).Says(t, "  --reason: missing")
 
 	pausedForDeposits(t, in)
 	notAccepting(t, in)
@@ -145,7 +145,7 @@ func notAccepting(t *testing.T, in func(...string) clitest.Result) {
 	t.Helper()
 	file := clitest.WriteFile(t, filepath.Join(t.TempDir(), "late.txt"), "late")
 	in("queue", "accept", "perhaps", "--reason", "r").Wants(t, exit.Usage).Says(t, "expected on or off")
-	in("queue", "accept", "off").Wants(t, exit.Usage).Says(t, "body.reason")
+	in("queue", "accept", "off").Wants(t, exit.Usage).Says(t, "  --reason: missing")
 	in("queue", "accept", "off", "--reason", "stock-taking").Wants(t, exit.OK)
 	before := in("batch", "list", "--json", "--limit", "0").Wants(t, exit.OK).Out
 	in("submit", file).Wants(t, exit.Temporary).Says(t, "stock-taking", "try again later")
@@ -155,7 +155,7 @@ func notAccepting(t *testing.T, in func(...string) clitest.Result) {
 	if after := in("batch", "list", "--json", "--limit", "0").Wants(t, exit.OK).Out; after != before {
 		t.Errorf("a batch came in:\n%s", after)
 	}
-	in("queue", "accept", "ON", "--reason", "done").Wants(t, exit.OK)
+	in("queue", "accept", "ON").Wants(t, exit.OK)
 	in("submit", file, "--wait").Wants(t, exit.OK)
 }
 

@@ -23,7 +23,7 @@ func TestTokensEventsAndAudit(t *testing.T) {
 		t.Errorf("out %q, err %q, want the secret alone", made.Out, made.Err)
 	}
 	holdfast(t, "token", "create", "--name", "ann", "--role", "viewer", "--dir", dir).Wants(t, exit.Refused).Says(t, "another token")
-	holdfast(t, "token", "create", "--name", "bob", "--role", "boss", "--dir", dir).Wants(t, exit.Usage).Says(t, "body.role")
+	holdfast(t, "token", "create", "--name", "bob", "--role", "boss", "--dir", dir).Wants(t, exit.Usage).Says(t, "  --role: ")
 	holdfast(t, "token", "create", "--name", "bob", "--role", "viewer", "--expires", "soon", "--dir", dir).Wants(t, exit.Usage).Says(t, "--expires")
 	var tokens []registry.Token
 	for line := range strings.Lines(holdfast(t, "token", "list", "--json", "--dir", dir).Wants(t, exit.OK).Out) {

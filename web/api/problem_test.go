@@ -137,6 +137,7 @@ func TestProblem_Routing(t *testing.T) {
 		{"a hold on a nameless worker", "POST", "/api/v1/holds", `{"scope":"worker","reason":"r"}`, "application/json", 422, wire.CodeInvalid},
 		{"a hold with a control character", "POST", "/api/v1/holds", `{"scope":"worker","key":"a\u0000","reason":"r"}`, "application/json", 422, wire.CodeInvalid},
 		{"not accepting without a reason", "PUT", "/api/v1/queue/accepting", `{"on":false,"reason":" "}`, "application/json", 422, wire.CodeInvalid},
+		{"an unknown storage", "POST", "/api/v1/storages/nowhere", `{"act":"retire","dry_run":true}`, "application/json", 422, wire.CodeInvalid},
 		{"accepting perhaps", "PUT", "/api/v1/queue/accepting", `{"on":"perhaps","reason":"r"}`, "application/json", 422, wire.CodeInvalid},
 		{"a collection's owner", "PUT", "/api/v1/collections/x", `{"owner":"me"}`, "application/json", 422, wire.CodeInvalid},
 		{"a collection's name", "PUT", "/api/v1/collections/a%20b", `{"owner":"ark:/99999/o"}`, "application/json", 422, wire.CodeInvalid},

@@ -55,7 +55,7 @@ type DrainRequest struct {
 // AcceptingRequest says whether submissions are accepted.
 type AcceptingRequest struct {
 	On     bool   `json:"on"`
-	Reason string `json:"reason" doc:"Why; shown to depositors who submit" example:"stock-taking"`
+	Reason string `json:"reason,omitempty" doc:"Why; needed to refuse them, and shown to depositors who submit" example:"stock-taking"`
 }
 
 // Holdings is what is kept, and how full the volumes are.

@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/holdfast/holdfast/cmd/holdfast/exit"
 	"github.com/holdfast/holdfast/cmd/holdfast/terminal"
@@ -37,10 +38,11 @@ type App struct {
 	Quiet bool
 	JSON  bool
 
-	started bool   // the command line was valid
-	Again   string // the command line, for the user to repeat
-	warned  bool   // that the token travels by plain HTTP
-	unknown bool   // names of settings were warned of
+	started bool           // the command line was valid
+	flags   *pflag.FlagSet // of the command; nil before it starts
+	Again   string         // the command line, for the user to repeat
+	warned  bool           // that the token travels by plain HTTP
+	unknown bool           // names of settings were warned of
 
 	ctx context.Context //nolint:containedctx // of the one run that the app is for; cobra hands the same to each command
 }
@@ -60,8 +62,8 @@ func (a *App) Root(below ...*cobra.Command) *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.NoArgs,
-		PersistentPreRun: func(*cobra.Command, []string) {
-			a.started = true
+		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
+			a.started, a.flags = true, cmd.Flags()
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -187,6 +189,7 @@ func (a *App) Complain(err error) {
 		a.Note("holdfast: %s", strings.Join(lines, "\n  "))
 		if p != nil {
 			for _, f := range p.Faults {
+				f.Location = a.typed(f.Location)
 				a.Note("  %s", faultText(f))
 			}
 			if more := p.Total - int64(len(p.Faults)); more > 0 {
@@ -194,6 +197,27 @@ func (a *App) Complain(err error) {
 			}
 		}
 	}
+}
+
+// typed returns where the user typed what a fault of a request is about: the flag of a field, if the
+// command has one, and "" for its argument, which the error names.
+func (a *App) typed(location string) string {
+	in, field, _ := strings.Cut(location, ".") // such as body.local_ids[0]
+	switch in {
+	case "path":
+		return ""
+	case "body", "query":
+		if at := strings.IndexAny(field, ".["); at >= 0 {
+			field = field[:at]
+		}
+		name := strings.ReplaceAll(field, "_", "-")
+		for _, flag := range []string{name, strings.TrimSuffix(name, "s")} {
+			if a.flags != nil && a.flags.Lookup(flag) != nil {
+				return "--" + flag
+			}
+		}
+	}
+	return location
 }
 
 // faultText returns a fault of a manifest or request as one line.

@@ -360,7 +360,7 @@ func drainText(d registry.Drain) string {
 func acceptCommand(a *cli.App) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
-		Use: "accept on|off --reason TEXT", Short: "Accept or refuse new submissions; accepted ones continue", Args: cli.Needs("on|off"),
+		Use: "accept on|off [--reason TEXT]", Short: "Accept or refuse new submissions; accepted ones continue", Args: cli.Needs("on|off"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			on := strings.EqualFold(args[0], "on")
 			if !on && !strings.EqualFold(args[0], "off") {

@@ -268,7 +268,7 @@ func (r *change) tell(a *cli.App, would registry.StorageChanged) {
 		a.Note("collection %s: storages %s, until now %s", p.Collection, strings.Join(p.After, ", "), strings.Join(p.Before, ", "))
 	}
 	if n := would.Copies; n.Objects > 0 {
-		a.Note("to be copied: %s objects, about %s", registry.CountText(n.Objects), terminal.SizeText(n.SizeBytes))
+		a.Note("to be copied: %s, about %s", terminal.Plural(n.Objects, "object", "objects"), terminal.SizeText(n.SizeBytes))
 	}
 	if len(would.Profiles) == 0 && would.Copies.Objects == 0 {
 		a.Note("no profile changes, and nothing is copied")

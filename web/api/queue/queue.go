@@ -70,7 +70,7 @@ type setAcceptingInput struct {
 func (s *Service) setAccepting(ctx context.Context, in *setAcceptingInput) (*endpoint.Output[registry.Accepting], error) {
 	a := registry.Accepting{On: in.Body.On, Reason: strings.TrimSpace(in.Body.Reason), Actor: access.Actor(ctx)}
 	faults := valid.Text("body.reason", a.Reason, valid.MaxText)
-	if a.Reason == "" {
+	if a.Reason == "" && !a.On {
 		faults = append(faults, wire.Fault{Location: "body.reason", Message: "missing: give the reason; depositors who submit are shown it"})
 	}
 	if err := endpoint.Invalid("nothing was changed", faults...); err != nil {

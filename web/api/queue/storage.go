@@ -49,11 +49,18 @@ func (s *Service) changeStorage(ctx context.Context, in *changeStorageInput) (*e
 		DryRun: in.Body.DryRun, Reason: strings.TrimSpace(in.Body.Reason), Actor: access.Actor(ctx),
 	}
 	faults := valid.Text("body.reason", c.Reason, valid.MaxText)
-	switch {
-	case c.Act == registry.ActFill:
+	switch c.Act {
+	case registry.ActFill:
 		faults = append(faults, s.knownStorage("path.name", c.Name)...)
-	case c.To != "":
-		faults = append(faults, s.knownStorage("body.to", c.To)...)
+	default:
+		unknown, err := s.nowhere(ctx, c.Name)
+		if err != nil {
+			return nil, err
+		}
+		faults = append(faults, unknown...)
+		if c.To != "" {
+			faults = append(faults, s.knownStorage("body.to", c.To)...)
+		}
 	}
 	if err := endpoint.Invalid("the storage was not changed", faults...); err != nil {
 		return nil, err
@@ -68,6 +75,23 @@ func (s *Service) changeStorage(ctx context.Context, in *changeStorageInput) (*e
 	return &endpoint.Output[registry.StorageChanged]{Body: done}, nil
 }
 
+// nowhere refuses a name that no setting, profile or object has: it is misspelt, and a storage that was
+// retired under it could never be used.
+func (s *Service) nowhere(ctx context.Context, name string) ([]wire.Fault, error) {
+	report, err := s.Registry.Storages(ctx, s.Objects.Names())
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(report.Storages))
+	for i, st := range report.Storages {
+		names[i] = st.Name
+	}
+	if slices.Contains(names, name) {
+		return nil, nil
+	}
+	return []wire.Fault{{Location: "path.name", Found: name, Message: fmt.Sprintf("unknown storage; the storages are %s", strings.Join(names, ", "))}}, nil
+}
+
 // knownStorage refuses a storage that this process has no address of. Otherwise nothing could be copied
 // there, and every deposit to it would wait.
 func (s *Service) knownStorage(location, name string) []wire.Fault {
@@ -76,7 +100,7 @@ func (s *Service) knownStorage(location, name string) []wire.Fault {
 		return nil
 	}
 	return []wire.Fault{{
-		Location: location, Found: name, Message: fmt.Sprintf("unknown storage; there are %s. Add it to HOLDFAST_STORAGE_URL of the Registry and of all workers, and restart them",
+		Location: location, Found: name, Message: fmt.Sprintf("unknown storage; the storages are %s. Add it to HOLDFAST_STORAGE_URL of the Registry and of all workers, and restart them",
 			strings.Join(names, ", ")),
 	}}
 }

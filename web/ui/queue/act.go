@@ -91,7 +91,7 @@ type operatePage struct {
 }
 
 // Reasoned says that the operation needs a reason.
-func (o operatePage) Reasoned() bool { return o.Do != "resume" }
+func (o operatePage) Reasoned() bool { return o.Do != "resume" && o.Do != "accept" }
 
 // Mins is the time of a drain, in minutes.
 func (o operatePage) Mins() int { return int(o.Form.Stop / time.Minute) }
