@@ -112,6 +112,9 @@ type Attesting interface {
 	FileHistory(ctx context.Context, objectID string, after FilePlace, limit int) ([]File, error)
 	// ReceiptKeys lists the public keys of all receipts by first use.
 	ReceiptKeys(ctx context.Context) ([]ReceiptKey, error)
+	// Tombstone returns the text that the storages keep of a deleted object; "" if it is not deleted, or
+	// no text of it is known.
+	Tombstone(ctx context.Context, objectID string) (string, error)
 }
 
 // File is one inventory row: a file from a version on.

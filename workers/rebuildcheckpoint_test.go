@@ -12,24 +12,28 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/holdfast/holdfast/evidence"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/rebuild"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/receipt"
 	"github.com/holdfast/holdfast/registry/sqlstore"
+	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
 	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/storage/s3"
 	"github.com/holdfast/holdfast/storage/s3/s3test"
 	"github.com/holdfast/holdfast/web/api/checkpoint"
+	"github.com/holdfast/holdfast/web/wire"
 )
 
 // signedPair is a pair of storages with two signed checkpoints each. Of one object, check, all events lie
 // there; of the other one, waits, the last event waits to be written. A third one was deleted since.
 type signedPair struct {
 	*pair
-	check, waits registry.Object
-	backup       string // of before the second object
+	check, waits, gone registry.Object
+	backup             string // of before the second object
 }
 
 func newSignedPair(t *testing.T) *signedPair {
@@ -43,7 +47,7 @@ func newSignedPair(t *testing.T) *signedPair {
 		return s.complete(s.jobTo("pair", registry.Spec{Type: registry.FileType, URL: s.site.put(name, name), Filename: "a.txt"}))
 	}
 	s.waits = other("waits")
-	gone := other("gone")
+	s.gone = other("gone")
 	s.object = s.waits
 	s.pair.check(aContent)
 	s.object = s.check
@@ -51,7 +55,7 @@ func newSignedPair(t *testing.T) *signedPair {
 		c := checkpoint.Checkpointer{Registry: s.registry, Objects: s.deps.Objects, Now: func() time.Time { return time.Now().AddDate(0, 0, day-1) }}
 		must(t, c.Make(t.Context()))
 	}
-	if it := s.advance(s.deletion(gone), ""); it.Status != registry.Completed {
+	if it := s.advance(s.deletion(s.gone), ""); it.Status != registry.Completed {
 		t.Fatalf("the deletion is %s: %s", it.Status, it.Note)
 	}
 	return s
@@ -294,6 +298,45 @@ func TestRebuild_NothingTwice(t *testing.T) {
 		if now, _ := p.evidenceIn(name); now[len(now)-1] != newest.String() || !slices.Equal(now[:2], before[:2]) {
 			t.Errorf("in %s: %q, before %q", name, now, before)
 		}
+	}
+}
+
+// TestRebuild_DeletedChain: after a rebuild the signed tombstone of a deleted object stands for its chain of
+// events, so the record is not older than the checkpoints because of it.
+func TestRebuild_DeletedChain(t *testing.T) {
+	t.Parallel()
+	s := newSignedPair(t)
+	text, err := s.deps.Objects[0].Tombstone(t.Context(), s.gone.ID)
+	must(t, err)
+	stone, _, err := receipt.ReadTombstone(text, nil)
+	must(t, err)
+	other := stone
+	other.LastHash = receipt.Zero
+	var nobody *receipt.Key
+	for name, tt := range map[string]struct {
+		text []byte
+		want wire.CheckpointAudit // Older, Rewritten and Buried
+	}{
+		"as it was":               {text, wire.CheckpointAudit{Older: 1, Buried: 1}}, // the last event of waits was not written yet
+		"not signed":              {nobody.SignTombstone(stone), wire.CheckpointAudit{Older: 2}},
+		"signed with another end": {sqlstoretest.ReceiptKey(t).SignTombstone(other), wire.CheckpointAudit{Older: 1, Rewritten: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := s.copies(t, func(t *testing.T, name string) storage.Store { return openDir(t, filepath.Join(t.TempDir(), name)) })
+			to := s.rebuilding(t)
+			for _, root := range in {
+				must(t, root.Store().Replace(t.Context(), root.TombstoneKey(s.gone.ID), tt.text))
+			}
+			_, err := rebuild.Run(t.Context(), rebuild.Options{Roots: in, To: to, Now: time.Now})
+			must(t, err)
+			for _, root := range in {
+				a, err := checkpoint.Audit(t.Context(), to, root, "")
+				must(t, err)
+				if got := (wire.CheckpointAudit{Older: a.Older, Rewritten: a.Rewritten, Buried: a.Buried}); !cmp.Equal(got, tt.want) {
+					t.Errorf("in %s: %+v, want %+v", root.Name, a, tt.want)
+				}
+			}
+		})
 	}
 }
 

@@ -186,6 +186,16 @@ func (s *Catalog) DepositReceipt(ctx context.Context, objectID string, version i
 	return r, nil
 }
 
+// Tombstone implements registry.Attesting.
+func (s *Catalog) Tombstone(ctx context.Context, objectID string) (text string, err error) {
+	err = s.db.Read.QueryRowContext(ctx, `SELECT d.tombstone FROM object o JOIN deletion d ON d.object_id = o.id AND d.status = o.gone
+		WHERE o.id = $1 AND o.gone = $2`, objectID, registry.DeletionDeleted).Scan(&text)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return "", fmt.Errorf("look up the tombstone of %s: %w", objectID, err)
+	}
+	return text, nil
+}
+
 // ReceiptKeys implements registry.Attesting.
 func (s *Catalog) ReceiptKeys(ctx context.Context) (out []registry.ReceiptKey, err error) {
 	ask := s.db.Read.Ask(ctx, `SELECT id, public_key, first_used_at FROM receipt_key ORDER BY first_used_at, id`)

@@ -66,6 +66,10 @@ func (r *rewritten) ChainEnds(ctx context.Context, storage, after string, limit 
 	return kept, err
 }
 
+func (r *rewritten) Tombstone(ctx context.Context, id string) (string, error) {
+	return r.Registry.Tombstone(ctx, id)
+}
+
 func (r *rewritten) ReceiptKeys(ctx context.Context) ([]registry.ReceiptKey, error) {
 	return r.Registry.ReceiptKeys(ctx)
 }

@@ -37,6 +37,7 @@ type CheckpointAudit struct {
 	Objects   int64             `json:"objects" doc:"Objects that were compared"`
 	Older     int64             `json:"older" doc:"Objects whose record ends before the checkpoint: it was truncated, or an older backup was restored"`
 	Rewritten int64             `json:"rewritten" doc:"Objects with an event that differs from the checkpoint's"`
+	Buried    int64             `json:"buried,omitempty" doc:"Deleted objects whose events the record lost, as in a rebuild; their signed tombstone says where they ended"`
 	Damage    string            `json:"damage,omitempty" doc:"Why the checkpoint itself is invalid"`
 	Faults    []CheckpointFault `json:"faults" doc:"The first hundred"`
 	Heads     string            `json:"heads,omitempty" doc:"The signed digest of its lines: SHA-256 in hex"`

@@ -212,6 +212,9 @@ func printCheckpoint(a *cli.App, s wire.CheckpointAudit) error {
 		line("none      no checkpoint in storage %s yet: one is made each day", s.Storage)
 	case s.Valid:
 		line("whole     checkpoint %s in storage %s, %s, %s", s.Name, s.Storage, made, terminal.Plural(s.Objects, "object", "objects"))
+		if s.Buried > 0 {
+			line("          of %s the record has no events; the signed tombstones say where they ended", terminal.Plural(s.Buried, "deleted object", "deleted objects"))
+		}
 	case s.Damage != "":
 		line("TAMPERED  checkpoint %s in storage %s: %s", s.Name, s.Storage, terminal.Clean(s.Damage))
 	default:

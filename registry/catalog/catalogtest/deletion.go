@@ -190,6 +190,7 @@ func deletionCarriedOut(f *fixture) {
 	f.Is(f.Store.RecordDeletion(f.Context(), c.Lease, ark, nil), registry.ErrInvalid)
 	_, err = f.Store.LockObject(f.Context(), c.Lease, ark)
 	f.Must(err)
+	stone := ""
 	for range 2 {
 		d, err := f.Store.MarkDeleting(f.Context(), c.Lease, ark, last)
 		f.Must(err)
@@ -197,9 +198,13 @@ func deletionCarriedOut(f *fixture) {
 			f.Errorf("marked %+v", d)
 		}
 		last.Inventory = "sha256:ab" // what is noted stays
+		stone = d.Tombstone
 	}
 	if o, err := f.Store.Object(f.Context(), ark); err != nil || o.Gone != registry.DeletionDeleting {
 		f.Errorf("%+v %v, want it to be deleting", o, err)
+	}
+	if text, err := f.Store.Tombstone(f.Context(), ark); err != nil || text != "" {
+		f.Errorf("the tombstone of an object that is not deleted yet is %q, %v", text, err)
 	}
 	stale := registry.Lease{ItemID: it.ID, N: c.Lease.N - 1}
 	_, err = f.Store.MarkDeleting(f.Context(), stale, ark, last)
@@ -215,6 +220,9 @@ func deletionCarriedOut(f *fixture) {
 	f.Must(err)
 	if o.Gone != registry.DeletionDeleted || o.Head != 1 || len(o.Versions) != 1 || o.Deletion.DeletedAt == nil || o.Deletion.Last != last {
 		f.Errorf("the tombstone is %+v %+v", o, o.Deletion)
+	}
+	if text, err := f.Store.Tombstone(f.Context(), ark); err != nil || text != stone || stone == "" {
+		f.Errorf("the tombstone is %q, %v, want %q", text, err, stone)
 	}
 	if files, err := f.Store.Files(f.Context(), ark, 0, "", 10); err != nil || len(files) != 1 {
 		f.Errorf("files %v %v: the inventory stays", files, err)

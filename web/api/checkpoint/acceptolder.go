@@ -174,7 +174,7 @@ func lostSince(ctx context.Context, r Record, root ocfl.Named, name string, one 
 	lost, sum := wire.Lost{Storage: root.Name, Checkpoint: name, Gaps: []wire.Gap{}}, sha256.New()
 	_, err := readCheckpoint(ctx, r, root, name, receipt.CheckpointLines{End: func(e receipt.ChainEnd) error {
 		state, fault, err := compareEnd(ctx, r, e)
-		if err != nil || state == endSame {
+		if err != nil || state == endSame || state == endBuried {
 			return err
 		} else if state == endRewritten {
 			return errRewritten(e.Object, fault.Message)

@@ -36,6 +36,7 @@ type Chains interface {
 type Record interface {
 	PremisEvents(ctx context.Context, objectID, after string, limit int) (registry.Page[registry.Premis], error)
 	ReceiptKeys(ctx context.Context) ([]registry.ReceiptKey, error)
+	Tombstone(ctx context.Context, objectID string) (string, error)
 }
 
 // Checkpointer writes a signed checkpoint of all chains of events into each storage, once a day
@@ -242,9 +243,11 @@ const (
 	endSame endState = iota
 	endMissing
 	endRewritten
+	endBuried // the object was deleted, and a signed tombstone stands for its chain
 )
 
-// compareEnd compares the signed end of a chain with the record and describes a difference.
+// compareEnd compares the signed end of a chain with the record and describes a difference. Of a deleted object
+// whose events the record lost altogether, as in a rebuild, its signed tombstone is the end.
 func compareEnd(ctx context.Context, r Record, e receipt.ChainEnd) (endState, *wire.CheckpointFault, error) {
 	page, err := r.PremisEvents(ctx, e.Object, registry.AfterSeq(e.Seq-1), 1)
 	fault := &wire.CheckpointFault{ObjectID: e.Object, Event: e.Seq}
@@ -252,8 +255,19 @@ func compareEnd(ctx context.Context, r Record, e receipt.ChainEnd) (endState, *w
 	case err != nil:
 		return 0, nil, err
 	case len(page.Rows) == 0 || page.Rows[0].Seq != e.Seq:
-		fault.Message = "this event is missing: the chain was truncated, or a backup older than the checkpoint was restored"
-		return endMissing, fault, nil
+		stone, err := buried(ctx, r, e.Object)
+		switch {
+		case err != nil:
+			return 0, nil, err
+		case stone == nil:
+			fault.Message = "this event is missing: the chain was truncated, or a backup older than the checkpoint was restored"
+			return endMissing, fault, nil
+		case stone.LastEvent == e.Seq && stone.LastHash != e.Hash:
+			fault.Message = "the chain was rewritten: the hash of this event is " + stone.LastHash + " in the object's tombstone, and the checkpoint has " + e.Hash
+			fault.Rewritten = true
+			return endRewritten, fault, nil
+		}
+		return endBuried, nil, nil
 	case page.Rows[0].Hash != e.Hash:
 		fault.Message = "the chain was rewritten: the hash of this event is " + page.Rows[0].Hash + ", and the checkpoint has " + e.Hash
 		fault.Rewritten = true
@@ -262,12 +276,37 @@ func compareEnd(ctx context.Context, r Record, e receipt.ChainEnd) (endState, *w
 	return endSame, nil, nil
 }
 
+// buried returns the signed tombstone of a deleted object without any events; nil if there is none. While the
+// record has some of its events, the others must be there, too.
+func buried(ctx context.Context, r Record, object string) (*receipt.Tombstone, error) {
+	page, err := r.PremisEvents(ctx, object, registry.AfterSeq(0), 1)
+	if err != nil || len(page.Rows) > 0 {
+		return nil, err
+	}
+	text, err := r.Tombstone(ctx, object)
+	if err != nil || text == "" {
+		return nil, err
+	}
+	keys, err := trustedKeys(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	stone, trusted, err := receipt.ReadTombstone([]byte(text), keys)
+	if err != nil || !trusted || stone.Object != object {
+		return nil, nil //nolint:nilerr,nilnil // what nobody signed stands for nothing
+	}
+	return &stone, nil
+}
+
 // countEnd adds the result for a chain's end to an audit.
 func countEnd(a *wire.CheckpointAudit) func(endState, *wire.CheckpointFault, error) error {
 	return func(state endState, fault *wire.CheckpointFault, err error) error {
 		switch {
 		case err != nil || state == endSame:
 			return err
+		case state == endBuried:
+			a.Buried++
+			return nil
 		case state == endMissing:
 			a.Older++
 		default:

@@ -606,6 +606,14 @@ func (s scoped) DepositReceipt(ctx context.Context, objectID string, version int
 	return s.all.DepositReceipt(ctx, objectID, version)
 }
 
+// Tombstone implements registry.Attesting.
+func (s scoped) Tombstone(ctx context.Context, objectID string) (string, error) {
+	if _, err := s.sight(ctx).object(ctx, objectID); err != nil {
+		return "", err
+	}
+	return s.all.Tombstone(ctx, objectID)
+}
+
 // ReceiptKeys implements registry.Attesting. The keys are public.
 func (s scoped) ReceiptKeys(ctx context.Context) ([]registry.ReceiptKey, error) {
 	return s.all.ReceiptKeys(ctx)
