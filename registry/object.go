@@ -227,6 +227,8 @@ type Object struct {
 	// Announced is the version that is being written, or 0. Lists omit it.
 	Announced int       `json:"announced_version,omitempty"`
 	Deletion  *Deletion `json:"deletion,omitempty"` // the last one requested; not in lists
+	// Copies are filled in by the API for one object.
+	Copies *ObjectCopies `json:"copies,omitempty" doc:"How many copies it has and should have; not in lists"`
 }
 
 // Place says how an object lies in its storages. It is empty but for an object that others made there, and

@@ -14,6 +14,11 @@ type Storing interface {
 	// Storages lists the storages by name: those of names, and all others that a profile, a copy or an act
 	// names. Counts of objects may be some minutes old in a large archive.
 	Storages(ctx context.Context, names []string) (StorageReport, error)
+	// StorageObjects lists objects that lack copies, by id. A page may have fewer rows than asked for and
+	// still a next one. What lacks copies since the last count (see Storages) may be absent.
+	StorageObjects(ctx context.Context, q StorageObjectsQuery) (Page[StorageObject], error)
+	// CopiesOf says which copies an object has and should have.
+	CopiesOf(ctx context.Context, o Object) (ObjectCopies, error)
 	// ChangeStorage carries out an act on a storage, or says what it would do ([StorageChange.DryRun]).
 	// ErrInvalid says why it is not possible. A repeat changes nothing that is so already.
 	ChangeStorage(ctx context.Context, c StorageChange) (StorageChanged, error)
@@ -75,10 +80,9 @@ type Amount struct {
 
 // StorageWaits is what a retiring storage waits for.
 type StorageWaits struct {
-	Lacking Amount   `json:"lacking" doc:"Objects that lack copies elsewhere"`
-	Such    []string `json:"such,omitempty" doc:"Some of these objects"`
-	Items   int64    `json:"items" doc:"Batches, jobs and copies that are not over and write to it"`
-	Damaged int64    `json:"damaged" doc:"Objects with a file that is damaged or missing in some storage"`
+	Lacking Amount `json:"lacking" doc:"Objects that lack copies elsewhere"`
+	Items   int64  `json:"items" doc:"Batches, jobs and copies that are not over and write to it"`
+	Damaged int64  `json:"damaged" doc:"Objects with a file that is damaged or missing in some storage"`
 }
 
 // None says that nothing is left to wait for.
@@ -112,6 +116,41 @@ type CollectionCopies struct {
 type CopyPolicy struct {
 	Copies  int `json:"copies"`
 	Offsite int `json:"offsite_copies"`
+}
+
+// ObjectCopies is how many copies of its newest version an object has, and should have.
+type ObjectCopies struct {
+	Has     int  `json:"has" doc:"Verified copies of the newest version in storages that are not retired"`
+	Offsite int  `json:"has_offsite" doc:"Of these, how many are off-site"`
+	Met     bool `json:"met" doc:"It has as many as the profile of its collection asks for"`
+
+	Policy CopyPolicy `json:"policy"`
+}
+
+// StorageObjectsQuery asks for objects that lack copies.
+type StorageObjectsQuery struct {
+	// Storage is one that is retired: its objects that keep it from that. Of another one: objects that
+	// belong there and whose newest version it does not have. "": objects with fewer copies than the
+	// profile of their collection asks for.
+	Storage    string
+	Collection string // "": all
+	After      string // the last id of the page before
+	Limit      int
+}
+
+// StorageObject is an object that lacks copies.
+type StorageObject struct {
+	ID         string `json:"id"`
+	Title      string `json:"title,omitempty"`
+	Collection string `json:"collection"`
+	SizeBytes  int64  `json:"size_bytes" doc:"Of its newest version"`
+	ObjectCopies
+
+	Storages []string `json:"storages" doc:"Storages that have its newest version, verified"`
+	Damaged  bool     `json:"damaged" doc:"A file of it is damaged or missing in some storage"`
+	// Item is its copy that waits, runs or has failed.
+	Item   string `json:"item,omitempty" doc:"Its copy that waits, runs or has failed"`
+	Status Status `json:"status,omitempty" doc:"Of this item"`
 }
 
 // StorageAct is an act on a storage.
@@ -246,13 +285,19 @@ func (p Profile) Policy() CopyPolicy {
 
 // Met reports whether copies in these storages satisfy the policy. offsite says which are off-site.
 func (c CopyPolicy) Met(storages []string, offsite func(string) bool) bool {
-	far := 0
+	return c.Of(storages, offsite).Met
+}
+
+// Of counts the copies in these storages. offsite says which are off-site.
+func (c CopyPolicy) Of(storages []string, offsite func(string) bool) ObjectCopies {
+	out := ObjectCopies{Has: len(storages), Policy: c}
 	for _, s := range storages {
 		if offsite(s) {
-			far++
+			out.Offsite++
 		}
 	}
-	return len(storages) >= c.Copies && far >= c.Offsite
+	out.Met = out.Has >= c.Copies && out.Offsite >= c.Offsite
+	return out
 }
 
 // CheckCopies returns ErrInvalid for a number of copies that the profile's storages cannot hold.

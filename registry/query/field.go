@@ -69,6 +69,7 @@ func allFields() []field {
 		{"class", "content", "the class of the failure: content, system or jobs", true, oneOfNames("class", texts([]registry.ErrorClass{registry.ContentFault, registry.SystemFault, registry.JobsFault}))},
 		{"cause", "9f86d081884c7d65", "failed for this cause, as shown by item failures", true, causeFingerprint},
 		{"by", "alice", "who submitted it", true, asGiven},
+		{"storage", "second", "a storage that it writes to", true, asGiven},
 		{"held", "yes", "whether a hold keeps it from starting", false, oneOfNames("held", []string{"yes", "no"})},
 		{"delayed", "yes", "whether it waits for the time of its next try", false, oneOfNames("delayed", []string{"yes", "no"})},
 		{"unresolved", "yes", "whether a batch, or a row of one that still runs, failed, and no deposit corrects it", false, oneOfNames("unresolved", []string{"yes", "no"})},

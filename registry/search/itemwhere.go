@@ -99,6 +99,12 @@ func termCond(w *sqldb.Where, t registry.Term, dialect string, now int64) (strin
 		return "(i.status = 'failed' AND " + w.In("i.cause", values) + ")", nil
 	case "by":
 		return w.In("i.created_by", values), nil
+	case "storage":
+		conds := make([]string, len(values))
+		for i, v := range values {
+			conds[i] = w.Bind(`i.volume = ? OR i.other_storages LIKE ? ESCAPE '\'`, v, sqldb.Contains(","+v+","))
+		}
+		return "(" + strings.Join(conds, " OR ") + ")", nil
 	case "id":
 		return startsCond(w, "i.id", values), nil
 	case "held":

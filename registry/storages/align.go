@@ -32,6 +32,9 @@ func (s *Manager) Align(ctx context.Context, r registry.AlignRequest) (out regis
 			err = s.forget(ctx, storage.Name)
 		}
 	}
+	if err == nil {
+		err = s.recount(ctx, open)
+	}
 	if open && err == nil {
 		out, err = s.walk(ctx, k, r.Outstanding)
 	}

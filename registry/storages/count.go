@@ -15,7 +15,8 @@ import (
 type group struct {
 	collection string
 	storages   []string // sorted
-	such       string   // one of them
+	first      string   // the first of them, by id
+	last       string
 	registry.Amount
 }
 
@@ -27,18 +28,28 @@ type counted struct {
 }
 
 // Counting reads all objects, so a count is used again for a while: so that it takes a twentieth of a
-// processor at most.
+// processor at most. Where it takes long, [Manager.Align] counts anew before the count is too old, so that
+// nobody who asks waits for it.
 const (
 	mostShare = 20
 	mostAge   = 10 * time.Minute
+	takesLong = 100 * time.Millisecond
 )
+
+// young says that a count is used again; lasting, that it is still used by those who would have to wait.
+func (c counted) young(now time.Time) bool {
+	return now.Sub(c.at).Abs() <= min(mostShare*c.took, mostAge)
+}
+
+func (c counted) lasting(now time.Time) bool {
+	return c.took > takesLong && now.Sub(c.at).Abs() <= 2*mostAge
+}
 
 // count counts objects, or returns a count that is young enough.
 func (s *Manager) count(ctx context.Context) (counted, error) {
 	s.counting.Lock()
 	defer s.counting.Unlock()
-	now := s.db.Now()
-	if age := now.Sub(s.counted.at).Abs(); age <= min(mostShare*s.counted.took, mostAge) {
+	if now := s.db.Now(); s.counted.young(now) || s.counted.lasting(now) {
 		return s.counted, nil
 	}
 	c, err := s.countNow(ctx)
@@ -49,18 +60,37 @@ func (s *Manager) count(ctx context.Context) (counted, error) {
 	return c, nil
 }
 
+// recount counts objects anew where that takes long, if the count is old: while storages are filled or
+// retired, if it is not young. Meanwhile others use the last count.
+func (s *Manager) recount(ctx context.Context, open bool) error {
+	s.counting.Lock()
+	last, now := s.counted, s.db.Now()
+	s.counting.Unlock()
+	if last.took <= takesLong || last.young(now) || !open && now.Sub(last.at).Abs() <= mostAge {
+		return nil
+	}
+	c, err := s.countNow(ctx)
+	if err != nil {
+		return err
+	}
+	s.counting.Lock()
+	defer s.counting.Unlock()
+	s.counted = c
+	return nil
+}
+
 // storagesOf is the storages that have the newest version of object o, verified.
 const storagesOf = `COALESCE((SELECT string_agg(r.storage, ',') FROM replica r WHERE r.object_id = o.id AND r.version = o.head AND r.verified_at > 0), '')`
 
 func (s *Manager) countNow(ctx context.Context) (counted, error) {
 	begun := time.Now()
-	rows, err := sqldb.Collect(s.db.Read.Ask(ctx, `SELECT collection, storages, MIN(id), COUNT(*), `+sqldb.Sum("size_bytes")+` FROM
+	rows, err := sqldb.Collect(s.db.Read.Ask(ctx, `SELECT collection, storages, MIN(id), MAX(id), COUNT(*), `+sqldb.Sum("size_bytes")+` FROM
 		(SELECT o.id, o.collection, o.size_bytes, `+storagesOf+` AS storages FROM object o WHERE o.head > 0 AND o.gone = '') g
 		GROUP BY collection, storages`), "count objects by their storages",
 		func(row sqldb.Scanner) (g group, err error) {
 			var storages string
 			var bytes float64
-			err = row.Scan(&g.collection, &storages, &g.such, &g.Objects, &bytes)
+			err = row.Scan(&g.collection, &storages, &g.first, &g.last, &g.Objects, &bytes)
 			g.storages, g.SizeBytes = split(storages), sqldb.Whole(bytes)
 			return g, err
 		})
@@ -154,7 +184,7 @@ func (s *Manager) report(ctx context.Context, names []string) (out registry.Stor
 			short[g.collection] = &registry.CollectionCopies{Collection: g.collection, CopyPolicy: p.Policy()}
 		}
 		short[g.collection].Objects += g.Objects
-		if !p.Policy().Met(k.counting(g.storages), k.offsite) {
+		if k.short(p, g.storages) {
 			short[g.collection].Short = sum(short[g.collection].Short, g.Amount)
 		}
 		for _, name := range g.storages {
@@ -191,6 +221,16 @@ func (k known) counting(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return k[name].State == registry.StorageRetired })
 }
 
+// short says that an object with copies in these storages has fewer than its profile asks for.
+func (k known) short(p registry.Profile, storages []string) bool {
+	return !p.Policy().Met(k.counting(storages), k.offsite)
+}
+
+// hinders says that an object with copies in these storages keeps one from being retired.
+func (k known) hinders(name string, p registry.Profile, storages []string) bool {
+	return slices.Contains(storages, name) && !p.Policy().Met(slices.DeleteFunc(slices.Clone(storages), k.leaving), k.offsite)
+}
+
 // rest estimates how many seconds are left, from what was missing at the beginning.
 func rest(left, begun registry.Amount, took time.Duration) int64 {
 	share := func(left, begun int64) float64 {
@@ -218,22 +258,11 @@ func (s *Manager) failed(ctx context.Context) (map[string]int64, error) {
 	return out, err
 }
 
-// mostSuch is how many examples of objects are named.
-const mostSuch = 5
-
 // waits says what a retiring storage waits for.
 func (s *Manager) waits(ctx context.Context, name string, k known, profiles map[string]registry.Profile, groups []group) (w registry.StorageWaits, err error) {
 	for _, g := range groups {
-		if !slices.Contains(g.storages, name) {
-			continue
-		}
-		elsewhere := slices.DeleteFunc(slices.Clone(g.storages), k.leaving)
-		if profiles[g.collection].Policy().Met(elsewhere, k.offsite) {
-			continue
-		}
-		w.Lacking = sum(w.Lacking, g.Amount)
-		if len(w.Such) < mostSuch {
-			w.Such = append(w.Such, g.such)
+		if k.hinders(name, profiles[g.collection], g.storages) {
+			w.Lacking = sum(w.Lacking, g.Amount)
 		}
 	}
 	if w.Items, err = s.writers(ctx, name); err != nil {

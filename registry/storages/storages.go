@@ -110,7 +110,7 @@ func Fits(t *work.Tx, p registry.Profile) error {
 	far := 0
 	for _, name := range p.StorageNames() {
 		if k.leaving(name) {
-			return fmt.Errorf("%w: storage %q is %s and gets no new objects; name others", registry.ErrInvalid, name, k[name].State)
+			return fmt.Errorf("%w: storage %q is %v and gets no new objects; name others", registry.ErrInvalid, name, k[name].State)
 		}
 		if k.offsite(name) {
 			far++
@@ -127,7 +127,7 @@ func Fits(t *work.Tx, p registry.Profile) error {
 func (s *Manager) ChangeStorage(ctx context.Context, c registry.StorageChange) (out registry.StorageChanged, err error) {
 	c.Reason, c.Actor = sqldb.Clean(c.Reason), sqldb.Clean(c.Actor)
 	if err := check(c); err != nil {
-		return out, fmt.Errorf("%s storage %s: %w", c.Act, c.Name, err)
+		return out, fmt.Errorf("storage %s: %w", c.Name, err)
 	}
 	k, err := s.known(ctx)
 	if err != nil {
@@ -139,7 +139,7 @@ func (s *Manager) ChangeStorage(ctx context.Context, c registry.StorageChange) (
 	}
 	p, err := plan(c, k, all)
 	if err != nil {
-		return out, fmt.Errorf("%s storage %s: %w", c.Act, c.Name, err)
+		return out, fmt.Errorf("storage %s: %w", c.Name, err)
 	}
 	now, err := s.count(ctx)
 	if err != nil {
@@ -164,7 +164,7 @@ func (s *Manager) ChangeStorage(ctx context.Context, c registry.StorageChange) (
 		return s.carryOut(t, p, out)
 	})
 	if err != nil {
-		return registry.StorageChanged{}, fmt.Errorf("%s storage %s: %w", c.Act, c.Name, err)
+		return registry.StorageChanged{}, fmt.Errorf("storage %s: %w", c.Name, err)
 	}
 	return out, nil
 }
@@ -256,7 +256,7 @@ func plan(c registry.StorageChange, k known, all []registry.Collection) (p plann
 	if c.To != "" {
 		to := k.of(c.To)
 		if k.leaving(c.To) {
-			return p, fmt.Errorf("%w: storage %q is %s", registry.ErrInvalid, c.To, to.State)
+			return p, fmt.Errorf("%w: storage %q is %v", registry.ErrInvalid, c.To, to.State)
 		}
 		to.State = registry.StorageFilling
 		if c.Offsite != nil {

@@ -119,6 +119,9 @@ func objectFacts(o registry.Object) *terminal.Facts {
 	if o.Damaged > 0 {
 		f.Add("DAMAGED", terminal.Plural(o.Damaged, "stored file", "stored files"))
 	}
+	if c := o.Copies; c != nil && !c.Met {
+		f.Add("TOO FEW COPIES", fmt.Sprintf("%d of %d, off-site %d of %d", c.Has, c.Policy.Copies, c.Offsite, c.Policy.Offsite))
+	}
 	if d := o.Deletion; d != nil {
 		f.Add("deletion", d.Text())
 		f.Add("item", d.ItemID)

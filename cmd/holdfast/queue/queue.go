@@ -54,6 +54,11 @@ func statusCommand(a *cli.App) *cobra.Command {
 			} else if of := exit.Of(err); of != exit.Refused && of != exit.NotFound { // tokens of some collections see the queue only
 				return err
 			}
+			if storages, err := c.Storages(cmd.Context()); err == nil {
+				s.addCopies(storages.StorageReport)
+			} else if of := exit.Of(err); of != exit.Refused && of != exit.NotFound {
+				return err
+			}
 			if a.JSON {
 				return a.PrintJSON(s)
 			}
@@ -74,6 +79,42 @@ type status struct {
 	registry.QueueStatus
 
 	Holdings *wire.Holdings `json:"holdings,omitempty"` // as GET /queue/holdings answers; nil: the token may not see it
+	// Of what GET /storages answers, the collections with too few copies, and the storages on their way.
+	Short    []registry.CollectionCopies `json:"short,omitempty"`
+	Changing []registry.Storage          `json:"changing_storages,omitempty"`
+}
+
+// addCopies adds where there are too few copies, and which storages are filled or retired.
+func (s *status) addCopies(r registry.StorageReport) {
+	for _, c := range r.Collections {
+		if c.Short.Objects > 0 {
+			s.Short = append(s.Short, c)
+		}
+	}
+	for _, storage := range r.Storages {
+		if storage.State == registry.StorageFilling || storage.State == registry.StorageRetiring {
+			s.Changing = append(s.Changing, storage)
+		}
+	}
+}
+
+// tell says both.
+func (s *status) tell(f *terminal.Facts) {
+	var short int64
+	for _, c := range s.Short {
+		short += c.Short.Objects
+	}
+	if short > 0 {
+		f.Add("TOO FEW COPIES", terminal.Plural(short, "object has", "objects have")+" fewer than the profile says.")
+		f.Add("", "See: holdfast storage objects")
+	}
+	for _, c := range s.Changing {
+		left, what := c.Missing, "to be copied there"
+		if c.Waits != nil {
+			left, what = c.Waits.Lacking, "without their copies elsewhere"
+		}
+		f.Add("storages", fmt.Sprintf("%s is %s; %s %s", c.Name, c.State, terminal.Plural(left.Objects, "object", "objects"), what))
+	}
 }
 
 // versionsText says how many live workers have which version, and what to do about several.
@@ -137,6 +178,7 @@ func printQueue(a *cli.App, q status, versions string) error {
 		f.Add("", "Damaged files there cannot be mended. To add one, set")
 		f.Add("", "HOLDFAST_STORAGE_URL and the collection's storages.")
 	}
+	q.tell(&f)
 	for _, s := range q.Failing {
 		f.Add("SUBSCRIPTION", s.Name+" "+feed.FailingText(s)+"; see: holdfast feed show "+s.Name)
 	}

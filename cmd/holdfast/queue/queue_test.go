@@ -90,3 +90,27 @@ func TestQueueStatus_Versions(t *testing.T) {
 		}
 	}
 }
+
+// TestQueueStatus_Copies: the status says where objects lack copies, and which storages are on their way.
+func TestQueueStatus_Copies(t *testing.T) {
+	out, s := &strings.Builder{}, status{}
+	s.addCopies(registry.StorageReport{
+		Collections: []registry.CollectionCopies{{Collection: "maps", Objects: 9, Short: registry.Amount{Objects: 2}}, {Collection: "whole", Objects: 5}},
+		Storages: []registry.Storage{
+			{Name: "storage", State: registry.StorageRetiring, Waits: &registry.StorageWaits{Lacking: registry.Amount{Objects: 3}}},
+			{Name: "second", State: registry.StorageFilling, Missing: registry.Amount{Objects: 1}},
+			{Name: "third", State: registry.StorageInUse},
+		},
+	})
+	if err := printQueue(&cli.App{Out: out, Err: io.Discard}, s, ""); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"2 objects have fewer", "storage is retiring; 3 objects without their copies elsewhere", "second is filling; 1 object to be copied there"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the status does not say %q:\n%s", want, out)
+		}
+	}
+	if len(s.Short) != 1 || strings.Contains(out.String(), "third") {
+		t.Errorf("what is as it should be is told: %+v\n%s", s.Short, out)
+	}
+}

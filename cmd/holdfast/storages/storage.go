@@ -23,7 +23,7 @@ var helpTexts embed.FS
 
 // Commands returns the subcommands of `holdfast storage` that ask the Registry.
 func Commands(a *cli.App) []*cobra.Command {
-	all := []*cobra.Command{listCommand(a), addCommand(a), retireCommand(a), migrateCommand(a), keepCommand(a), setCommand(a)}
+	all := []*cobra.Command{listCommand(a), addCommand(a), retireCommand(a), migrateCommand(a), keepCommand(a), setCommand(a), objectsCommand(a)}
 	return cli.WithHelp(helpTexts, cli.Group("storage", "", all...)).Commands()
 }
 
@@ -73,7 +73,7 @@ func list(ctx context.Context, a *cli.App) error {
 	}
 	for _, s := range report.Storages {
 		if s.Waits != nil {
-			a.Note("%s is retired when %s", s.Name, waiting(*s.Waits))
+			a.Note("%s is retired when %s; to see them: %s", s.Name, waiting(*s.Waits), a.CommandLine("storage", "objects", s.Name))
 		}
 		if s.State != registry.StorageRetired && report.Addresses[s.Name] == "" {
 			a.Note("%s is used, but not in HOLDFAST_STORAGE_URL of the service", s.Name)
@@ -83,6 +83,7 @@ func list(ctx context.Context, a *cli.App) error {
 		if c.Short.Objects > 0 {
 			a.Note("%s of %s objects of collection %s have fewer copies than its profile asks for (%d, off-site %d)",
 				registry.CountText(c.Short.Objects), registry.CountText(c.Objects), c.Collection, c.Copies, c.Offsite)
+			a.Note("to see them: %s", a.CommandLine("storage", "objects", "--collection", c.Collection))
 		}
 	}
 	return nil
@@ -109,12 +110,61 @@ func row(s listed) []string {
 	return []string{s.Name, string(s.State), offsite, registry.CountText(s.Objects), missing, size, rest, failed, s.Address}
 }
 
+func objectsCommand(a *cli.App) *cobra.Command {
+	var q registry.StorageObjectsQuery
+	cmd := &cobra.Command{
+		Use: "objects [NAME]", Short: "List objects that lack copies, or that keep a storage from being retired", Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				q.Storage = args[0]
+			}
+			c, err := a.Connect()
+			if err != nil {
+				return err
+			}
+			l := cli.Lister[registry.StorageObject]{None: "no object lacks a copy", Row: lackingRow, Columns: []terminal.Column{
+				{Name: "object"},
+				{Name: "copies"},
+				{Name: "off-site", Spare: 2},
+				{Name: "size", Right: true, Spare: 1},
+				{Name: "collection", Spare: 1},
+				{Name: "storages", Spare: 1},
+				{Name: "why", Flex: true},
+				{Name: "title", Flex: true},
+			}}
+			limit := q.Limit
+			return l.Print(a, func(yield func(registry.StorageObject) error) (bool, error) {
+				return cli.EachRow(cmd.Context(), limit, func(ctx context.Context, after string, limit int) (registry.Page[registry.StorageObject], error) {
+					q.After, q.Limit = after, limit
+					return c.StorageObjects(ctx, q)
+				}, yield)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&q.Collection, "collection", "", "only objects of this collection")
+	cli.LimitFlag(cmd, &q.Limit)
+	return a.ClientFlags(cmd)
+}
+
+func lackingRow(o registry.StorageObject) []string {
+	var why []string
+	if o.Damaged {
+		why = append(why, "damaged")
+	}
+	if o.Item != "" {
+		why = append(why, fmt.Sprintf("copy %s, item %s", o.Status, o.Item))
+	}
+	return []string{
+		o.ID, fmt.Sprintf("%d of %d", o.Has, o.Policy.Copies), fmt.Sprintf("%d of %d", o.Offsite, o.Policy.Offsite),
+		terminal.SizeText(o.SizeBytes), o.Collection, strings.Join(o.Storages, ", "), strings.Join(why, "; "), o.Title,
+	}
+}
+
 // waiting says what a retiring storage waits for.
 func waiting(w registry.StorageWaits) string {
 	var parts []string
 	if w.Lacking.Objects > 0 {
-		parts = append(parts, fmt.Sprintf("%s objects (%s) have their copies elsewhere, such as %s",
-			registry.CountText(w.Lacking.Objects), terminal.SizeText(w.Lacking.SizeBytes), strings.Join(w.Such, ", ")))
+		parts = append(parts, fmt.Sprintf("%s objects (%s) have their copies elsewhere", registry.CountText(w.Lacking.Objects), terminal.SizeText(w.Lacking.SizeBytes)))
 	}
 	if w.Items > 0 {
 		parts = append(parts, fmt.Sprintf("%s jobs, copies and batches that write to it are over", registry.CountText(w.Items)))

@@ -19,6 +19,7 @@ func storageTests() tests {
 		"nothing_is_changed_that_a_profile_forbids":         storageRefused,
 		"copies_are_counted_by_the_policy_of_the_profile":   copiesCounted,
 		"a_copy_is_recorded_by_its_item_for_its_storages":   copyRecorded,
+		"objects_that_lack_copies_are_listed":               lackingListed,
 		"a_bounded_number_of_copies_is_under_way_at_a_time": copiesBounded,
 	}
 }
@@ -139,7 +140,7 @@ func storageRetired(f *fixture) {
 	}
 	f.align(10)
 	s, _ := f.storageNow(registrytest.Storage)
-	if s.State != registry.StorageRetiring || s.Waits.Lacking.Objects != 1 || s.Waits.Items != 1 || len(s.Waits.Such) != 1 {
+	if s.State != registry.StorageRetiring || s.Waits.Lacking.Objects != 1 || s.Waits.Items != 1 {
 		f.Errorf("%+v, it waits for %+v", s, s.Waits)
 	}
 	f.copyNext()
@@ -300,5 +301,68 @@ func copiesBounded(f *fixture) {
 	f.align(2)
 	if s, _ := f.storageNow(other); s.State != registry.StorageInUse || s.Objects != 3 {
 		f.Errorf("in the end: %+v", s)
+	}
+}
+
+// lacking lists the objects that lack copies, a page at a time.
+func (f *fixture) lacking(storage, collection string) (all []registry.StorageObject) {
+	f.Helper()
+	f.Clock.Pass(time.Hour) // a count is used again for a while
+	for after := ""; ; {
+		page, err := f.Store.StorageObjects(f.Context(), registry.StorageObjectsQuery{Storage: storage, Collection: collection, After: after, Limit: 1})
+		f.Must(err)
+		if all = append(all, page.Rows...); page.Next == "" {
+			return all
+		}
+		after = page.Next
+	}
+}
+
+func lackingListed(f *fixture) {
+	damaged := f.Object()
+	f.Clock.Pass(registrytest.CheckEvery)
+	f.Recheck(10)
+	l, _ := f.TakeCheck()
+	f.RecordCheck(l, registry.CheckDamaged)
+	f.Settle(registry.Settlement{Lease: l, Outcome: registry.OutcomeFailed, Class: registry.SystemFault, Error: "it is damaged"})
+	whole := f.Object()
+	if got := append(f.lacking("", ""), f.lacking(other, "")...); len(got) != 0 {
+		f.Errorf("before anything is asked for: %+v", got)
+	}
+	f.change(registry.StorageChange{Name: registrytest.Storage, Act: registry.ActRetire, To: other})
+	f.align(10)
+	for _, storage := range []string{registrytest.Storage, other} {
+		got := f.lacking(storage, registrytest.Mnemonic)
+		if len(got) != 2 || got[0].ID >= got[1].ID || got[0].Status != registry.Pending || got[0].Item == "" || got[0].Has != 1 || got[0].Policy.Copies != 1 || got[0].Storages[0] != registrytest.Storage {
+			f.Errorf("before they are copied, of %s: %+v", storage, got)
+		}
+		if got := f.lacking(storage, "none"); len(got) != 0 {
+			f.Errorf("of another collection: %+v", got)
+		}
+	}
+	copied := f.copyNext()
+	if got := f.lacking(other, ""); len(got) != 1 || got[0].ID == copied {
+		f.Errorf("when %s is copied, %s lacks %+v", copied, other, got)
+	}
+	f.copyNext()
+	if got := f.lacking(registrytest.Storage, ""); len(got) != 1 || got[0].ID != damaged || !got[0].Damaged {
+		f.Errorf("when all are copied: %+v, want only the damaged %s", got, damaged)
+	}
+	two := 2
+	f.Must(f.Store.PutCollection(f.Context(), registry.Collection{
+		Mnemonic: registrytest.Mnemonic, Profile: registry.Profile{Owner: registrytest.Owner, Storages: []string{other, "third"}, Copies: &two},
+	}, "admin"))
+	if got := f.lacking("", registrytest.Mnemonic); len(got) != 0 { // what is retiring counts until it is retired
+		f.Errorf("with two copies of two: %+v", got)
+	}
+	o, err := f.Store.Object(f.Context(), whole)
+	f.Must(err)
+	has, err := f.Store.CopiesOf(f.Context(), o)
+	f.Must(err)
+	if want := (registry.ObjectCopies{Has: 2, Met: true, Policy: registry.CopyPolicy{Copies: 2}}); has != want {
+		f.Errorf("copies %+v, want %+v", has, want)
+	}
+	if got := f.lacking("third", ""); len(got) != 2 {
+		f.Errorf("the third storage lacks %+v", got)
 	}
 }

@@ -70,6 +70,8 @@ func termsAllMatch(f *fixture) {
 	f.wantMatch("by:alice", apart)
 	f.wantMatch("-by:alice action:batch", batch)
 	f.wantMatch("collection:other,nowhere", apart)
+	f.wantMatch("storage:nowhere")
+	f.wantMatch("storage:nowhere,"+registrytest.Storage+" batch:"+batch, jobs...)
 	f.wantMatch("id:"+jobs[0], jobs[0])
 	f.wantMatch(jobs[0], jobs[0])
 	f.wantMatch("graph:none")

@@ -122,8 +122,9 @@ func Roles() map[string][]registry.Role {
 		"add-hold":    operator,
 		"remove-hold": operator,
 
-		"list-storages":  overseer,
-		"change-storage": admin,
+		"list-storages":        overseer,
+		"list-storage-objects": overseer,
+		"change-storage":       admin,
 
 		"list-limits":  overseer,
 		"set-limit":    admin,

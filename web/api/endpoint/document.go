@@ -57,7 +57,7 @@ var tags = []struct {
 	{&huma.Tag{Name: "processes", Description: "Processes, which programs serve step by step."}, []string{"namespaces", "processes", "answers"}},
 	{&huma.Tag{Name: "batches", Description: "Progress, jobs and reports of submissions."}, []string{"batches"}},
 	{&huma.Tag{Name: "items", Description: "Jobs, batches and other items: lists, saved views of them, history, causes of failures, acts."}, []string{"items", "failures", "bulk", "views"}},
-	{&huma.Tag{Name: "queue", Description: "Waiting and running items, holds, workers, storages."}, []string{"queue", "holds", "workers", "orphans", "storages"}},
+	{&huma.Tag{Name: "queue", Description: "Waiting and running items, holds, workers, storages."}, []string{"queue", "holds", "workers", "orphans", "storages", "storage-objects"}},
 	{&huma.Tag{Name: "objects", Description: "Preserved objects: versions, files, content, PREMIS, receipts, checks, restores, deletions."}, []string{"objects", "deletions", "receipt-keys", "checkpoints"}},
 	{&huma.Tag{Name: "collections", Description: "Collections with their profiles and credentials."}, []string{"collections"}},
 	{&huma.Tag{Name: "events", Description: "The feed, live events, the audit list, evidence reports, subscriptions."}, []string{"events", "feed", "audit", "evidence-report", "subscriptions"}},

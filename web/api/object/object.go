@@ -53,7 +53,18 @@ func (s *Service) listObjects(ctx context.Context, in *objectsInput) (*endpoint.
 }
 
 func (s *Service) object(ctx context.Context, in *lookup.ObjectID) (*endpoint.Output[registry.Object], error) {
-	return endpoint.Answered(lookup.Object(ctx, s.Registry, in.ID))
+	o, err := lookup.Object(ctx, s.Registry, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if o.Gone == "" {
+		copies, err := s.Registry.CopiesOf(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		o.Copies = &copies
+	}
+	return &endpoint.Output[registry.Object]{Body: o}, nil
 }
 
 type filesInput struct {

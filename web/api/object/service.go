@@ -3,6 +3,7 @@
 package object
 
 import (
+	"context"
 	"sync/atomic"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -36,6 +37,7 @@ type Registry interface {
 	registry.Rechecking
 	registry.Deciding
 	registry.Accessing
+	CopiesOf(ctx context.Context, o registry.Object) (registry.ObjectCopies, error)
 }
 
 // All is what a Service needs of the Registry, whoever the caller is. It is not shown to callers.

@@ -20,6 +20,10 @@ func (s *Service) storageRoutes() {
 		Summary: "List the storages with their states and progress, and the collections with objects that have too few copies",
 	}, s.storages)
 	endpoint.Register(s.Server, endpoint.Operation{
+		ID: "list-storage-objects", Method: http.MethodGet, Path: "/storage-objects",
+		Summary: "List objects that lack copies: of a storage that is retired those that keep it from that, of another one those that it does not have yet, without a storage those with fewer copies than the profile asks for",
+	}, s.storageObjects)
+	endpoint.Register(s.Server, endpoint.Operation{
 		ID: "change-storage", Method: http.MethodPost, Path: "/storages/{name}",
 		Summary: "Add a storage and have it filled, or retire one",
 	}, s.changeStorage)
@@ -35,6 +39,29 @@ func (s *Service) storages(ctx context.Context, _ *struct{}) (*endpoint.Output[w
 		out.Addresses[root.Name] = root.Address
 	}
 	return &endpoint.Output[wire.StorageReport]{Body: out}, nil
+}
+
+type storageObjectsInput struct {
+	endpoint.Paging
+	Storage    string `query:"storage" maxLength:"63"`
+	Collection string `query:"collection" maxLength:"200"`
+}
+
+func (s *Service) storageObjects(ctx context.Context, in *storageObjectsInput) (*endpoint.Output[registry.Page[registry.StorageObject]], error) {
+	if in.Storage != "" {
+		report, err := s.Registry.Storages(ctx, s.Objects.Names())
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(report.Storages, func(known registry.Storage) bool { return known.Name == in.Storage }) {
+			return nil, fmt.Errorf("storage %s: %w", in.Storage, registry.ErrNotFound)
+		}
+	}
+	rows, err := s.Registry.StorageObjects(ctx, registry.StorageObjectsQuery{Storage: in.Storage, Collection: in.Collection, After: in.After, Limit: in.Size()})
+	if err != nil {
+		return nil, err
+	}
+	return endpoint.Page(rows), nil
 }
 
 type changeStorageInput struct {

@@ -323,6 +323,14 @@ func (s scoped) Storages(ctx context.Context, names []string) (registry.StorageR
 	return s.all.Storages(ctx, names)
 }
 
+// StorageObjects implements registry.Storing. As Throughput, it is about all collections.
+func (s scoped) StorageObjects(ctx context.Context, q registry.StorageObjectsQuery) (registry.Page[registry.StorageObject], error) {
+	if s.sight(ctx).limited() {
+		return registry.Page[registry.StorageObject]{}, absent("copies of", "all collections")
+	}
+	return s.all.StorageObjects(ctx, q)
+}
+
 // SetLimit implements registry.Limiting.
 func (s scoped) SetLimit(ctx context.Context, l registry.Limit) error { return s.all.SetLimit(ctx, l) }
 

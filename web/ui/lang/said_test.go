@@ -56,6 +56,7 @@ var sayings = map[string]saying{
 	"registry/outbound":  {files: []string{"delivery.go", "mail.go", "subscription.go"}, calls: errorsOf, wrapping: true},
 	"registry/query":     {element: 2, calls: errorsOf},
 	"registry/schedules": {calls: errorsOf, wrapping: true},
+	"registry/storages":  {files: []string{"storages.go"}, calls: errorsOf, wrapping: true, texts: []string{"storage %s", "collection %s"}},
 	"registry/work": {
 		files: []string{"hold.go", "priority.go", "slotshare.go"}, calls: errorsOf, wrapping: true,
 		texts: []string{
