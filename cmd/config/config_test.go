@@ -173,13 +173,16 @@ func TestLoad_Unknown(t *testing.T) {
 	got := map[string]string{}
 	for _, u := range c.Unknown {
 		got[u.Name] = u.Close
+		if u.Name == "HOLDFAST_LEASES" && (u.Misspelt() || !strings.Contains(u.String(), "HOLDFAST_LEASE, which it resembles, is set")) {
+			t.Error(u)
+		}
 		if text := u.String(); u.Misspelt() != strings.Contains(text, "did you mean "+u.Close+"?") || strings.Contains(text, "hunter2") {
 			t.Errorf("%s: %s", u.Name, text)
 		}
 	}
 	want := map[string]string{
 		"HOLDFAST_DOWNLOAD_MAX_ATEMPTS": "HOLDFAST_DOWNLOAD_MAX_ATTEMPTS", "HOLDFAST_NSQ_AUTH_SECERT": "HOLDFAST_NSQ_AUTH_SECRET", "HOLDFAST_OF_A_LATER_VERSION": "", "HOLDFAST_FOO": "",
-		"HOLDFAST_LEASES": "", // the setting that it resembles is set, too
+		"HOLDFAST_LEASES": "HOLDFAST_LEASE", // which is set, too
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("unknown names (-want +got):\n%s", diff)

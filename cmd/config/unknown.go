@@ -13,19 +13,25 @@ import (
 type Unknown struct {
 	Name string
 	From string // as in Fault
-	// Close is the most similar setting; "" if none is similar, or if it is set itself.
+	// Close is the most similar setting; "" if none is similar.
 	Close string
+	// CloseSet says that Close is set, too.
+	CloseSet bool
 }
 
 // Misspelt reports whether the name is rather a misspelling than a setting of another version.
-func (u Unknown) Misspelt() bool { return u.Close != "" }
+func (u Unknown) Misspelt() bool { return u.Close != "" && !u.CloseSet }
 
 // String returns the name, what it comes to and the remedy, without the value.
 func (u Unknown) String() string {
-	if u.Misspelt() {
-		return place(u.Name, u.From) + ": unknown, so it has no effect, and " + u.Close + " is not set; did you mean " + u.Close + "?"
+	name, resembles := place(u.Name, u.From), ""
+	switch {
+	case u.Misspelt():
+		return name + ": unknown, so it has no effect, and " + u.Close + " is not set; did you mean " + u.Close + "?"
+	case u.CloseSet:
+		resembles = " (" + u.Close + ", which it resembles, is set)"
 	}
-	return place(u.Name, u.From) + ": unknown to this version, so it has no effect; remove it, unless another version needs it (docs/configuration.md lists the names)"
+	return name + ": unknown to this version, so it has no effect" + resembles + "; remove it, unless another version needs it (docs/configuration.md lists the names)"
 }
 
 // unknown returns the variables with our prefix that are not in known, sorted.
@@ -38,9 +44,7 @@ func unknown(known []string, from origins) (all []Unknown) {
 			continue
 		}
 		u := Unknown{Name: name, From: from[name], Close: closest(name, known)}
-		if u.Close != "" && os.Getenv(u.Close) != "" {
-			u.Close = ""
-		}
+		u.CloseSet = u.Close != "" && os.Getenv(u.Close) != ""
 		all = append(all, u)
 	}
 	return all

@@ -43,7 +43,7 @@ func (q NSQ) needs(n *Node, l limits) []need {
 	address := strings.Join(slices.Concat(q.Addrs, q.LookupAddrs), ", ")
 	return []need{{
 		setting, address, "nsqd at " + address,
-		"start nsqd (or holdfast broker) there, or correct the address; if it requires a secret, set HOLDFAST_NSQ_AUTH_SECRET to it",
+		"start nsqd (or holdfast broker) there, or correct the address (of nsqd, its TCP port, usually 4150); if it requires a secret, set HOLDFAST_NSQ_AUTH_SECRET to it",
 		func(ctx context.Context) error { return q.check(ctx, n, l) },
 	}}
 }

@@ -18,6 +18,9 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
+// FixDamaged is what to do about a database whose file is damaged.
+const FixDamaged = "the file is damaged, or is another one: stop Holdfast, keep the file, and restore a backup (\"The database was lost\" in docs/operating.md)"
+
 // Plain returns an error of a service or place in the words that matter to an operator. The errors of
 // drivers repeat themselves, name internal operations and carry long request ids.
 func Plain(err error) string {
@@ -29,7 +32,7 @@ func Plain(err error) string {
 	case errors.As(err, &database):
 		return fmt.Sprintf("the database refuses: %s (SQLSTATE %s)", database.Message, database.Code)
 	case errors.As(err, &connecting) && errors.As(err, &dial), errors.As(err, &answered) && answered.HTTPStatusCode() == 0 && errors.As(err, &dial):
-		return dial.Error()
+		return dialed(dial)
 	case errors.As(err, &connecting) && isUnknownHost(err):
 		return "the database's host has no address: " + connecting.Config.Host
 	case errors.As(err, &answered) && answered.HTTPStatusCode() >= http.StatusMultipleChoices:
@@ -43,8 +46,27 @@ func Plain(err error) string {
 		return "no space is left"
 	case isAny(err, syscall.EROFS):
 		return "it is mounted read-only"
+	case errors.As(err, &dial) && dial.Op == "dial":
+		return strings.Replace(err.Error(), dial.Error(), dialed(dial), 1)
 	}
 	return err.Error()
+}
+
+// dialed says of a connection that was not made what people look at: where to, and why not.
+func dialed(err *net.OpError) string {
+	cause := err.Err
+	var call *os.SyscallError
+	if errors.As(cause, &call) {
+		cause = call.Err
+	}
+	var name *net.DNSError
+	switch {
+	case errors.As(cause, &name) && name.IsNotFound:
+		return "the host " + name.Name + " has no address"
+	case err.Addr == nil:
+		return "could not connect: " + cause.Error()
+	}
+	return "could not connect to " + err.Addr.String() + ": " + cause.Error()
 }
 
 // Remedy returns what an operator does about an error of a service or place, whose address is in the
@@ -65,6 +87,8 @@ func Remedy(err error, setting, otherwise string) string {
 		return "make the database (createdb), or correct its name in " + setting
 	case errors.As(err, &database) && database.SQLState() == "42501":
 		return "make the user of " + setting + " the owner of the database"
+	case sqldb.IsDamaged(err):
+		return FixDamaged
 	case isRedisRefusal(err):
 		return "correct the user and the password in " + setting
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -37,7 +38,9 @@ func TestRemedy(t *testing.T) {
 		{&sqldb.SchemaError{Have: 1, Needs: 3}, "run: holdfast migrate", ""},
 		{answer(403), "S3 answers 403 Forbidden (request R1)", "access keys"},
 		{answer(0), "HeadBucket", "otherwise"},
-		{fmt.Errorf("%w: %w", answer(0), refused), "dial tcp: connection refused", "start it"},
+		{fmt.Errorf("%w: %w", answer(0), refused), "could not connect: connection refused", "start it"},
+		{fmt.Errorf("ask: %w", &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}), "ask: could not connect to 127.0.0.1:1: connection refused", "start it"},
+		{&net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Name: "h", IsNotFound: true}}, "the host h has no address", "DNS"},
 		{answer(301), "301", "region="},
 		{fmt.Errorf("write: %w", storage.ErrNoSpace), "no space is left", "make room"},
 		{&fs.PathError{Op: "open", Path: "/x", Err: syscall.ENOSPC}, "no space is left", "make room"},

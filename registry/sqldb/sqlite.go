@@ -78,6 +78,13 @@ func (d sqlite) diskFull(err error) bool {
 	return errors.As(err, &answered) && answered.Code()&0xff == sqlite3.SQLITE_FULL
 }
 
+// IsDamaged reports whether an error of a SQLite database says that its file is damaged, or is no
+// database.
+func IsDamaged(err error) bool {
+	var answered *driver.Error
+	return errors.As(err, &answered) && (answered.Code()&0xff == sqlite3.SQLITE_CORRUPT || answered.Code()&0xff == sqlite3.SQLITE_NOTADB)
+}
+
 func (d sqlite) statement(query string) string { return bareParameters(query) }
 
 func (d sqlite) pipelines() bool { return false }

@@ -22,6 +22,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -91,7 +92,16 @@ type ConnectError struct {
 
 // Error returns the address, the cause, and what to do.
 func (e *ConnectError) Error() string {
-	return fmt.Sprintf("could not connect to Holdfast at %s: %v; start `holdfast up` there, or set --dir or HOLDFAST_URL to the right address", e.URL, e.Err)
+	cause := e.Err
+	var dial *net.OpError
+	if errors.As(cause, &dial) && dial.Op == "dial" {
+		cause = dial.Err // the address is said already
+		var call *os.SyscallError
+		if errors.As(cause, &call) {
+			cause = call.Err
+		}
+	}
+	return fmt.Sprintf("could not connect to Holdfast at %s: %v; start `holdfast up` there, or set --dir or HOLDFAST_URL to the right address", e.URL, cause)
 }
 
 // Unwrap returns the cause.

@@ -238,6 +238,10 @@ var checks = []check{
 // runAll runs all checks at once and returns what they found, in the order of checks. A check that
 // does not return within its time, such as one that hangs in a file system, is left behind.
 func (s *site) runAll(ctx context.Context, timeout time.Duration) (found []Finding) {
+	checks := checks
+	if s.absent {
+		checks = checks[:1] // without its folder, there is nothing else to look at
+	}
 	results := make([]chan []Finding, len(checks))
 	for i, c := range checks {
 		results[i] = make(chan []Finding, 1)

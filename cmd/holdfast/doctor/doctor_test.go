@@ -133,7 +133,7 @@ func TestDoctor_Up(t *testing.T) {
 	for strings.Contains(sound.Out, "0 workers live") { // its worker announces itself soon
 		sound = program.Run(t, "", "doctor", "--dir", folder).Wants(t, exit.OK)
 	}
-	says(t, sound, "0 faults", "checked as up", "version dev, health ok", "1 worker lives", "holdfast up, admin", "it agrees", "schema version", "wrote, read back and deleted", "are private")
+	says(t, sound, "0 faults", "checked as up", "version dev, health ok", "1 worker lives", "holdfast up, admin", "it agrees", "schema version", "wrote, read back and deleted", "4 files with secrets, private")
 	if err := filepath.WalkDir(folder, func(path string, _ os.DirEntry, err error) error {
 		if strings.Contains(path, "doctor") {
 			t.Errorf("%s is left", path)
@@ -158,6 +158,16 @@ func TestDoctor_Up(t *testing.T) {
 		t.Fatal(err)
 	}
 	says(t, program.Run(t, "", "doctor", "--dir", folder).Wants(t, exit.Temporary), "1 fault,", "connection refused", "the service does not answer", "start it, or correct HOLDFAST_URL")
+	for _, err := range []error{os.WriteFile(filepath.Join(folder, "registry.db"), []byte("no database"), 0o600), os.RemoveAll(filepath.Join(folder, "staging"))} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	says(t, program.Run(t, "", "doctor", "--dir", folder).Wants(t, exit.Failed), "the file is damaged, or is another one", "restore a backup", "make the folder, or correct --dir")
+	if err := os.RemoveAll(folder); err != nil {
+		t.Fatal(err)
+	}
+	says(t, program.Run(t, "", "doctor", "--dir", folder).Wants(t, exit.Usage), "there is no folder", "1 fault, 0 warnings, 0 ok, 0 skipped")
 }
 
 func TestDoctor_Usage(t *testing.T) {
@@ -181,6 +191,11 @@ func TestSettings(t *testing.T) {
 	}
 	a.Dir = ""
 	wants(t, do(t, examine(t.Context(), a, options{role: "registry"}), checkSettings), Fault, "HOLDFAST_DATABASE_URL", "needs it")
+	t.Setenv("HOLDFAST_DATABASE_URL", "sqlite:"+filepath.Join(t.TempDir(), "registry.db"))
+	if s := examine(t.Context(), a, options{}); s.role != roleRegistry || s.address != "http://127.0.0.1:8080" {
+		t.Errorf("a Registry without an address is looked for as %s at %q", s.role, s.address)
+	}
+	t.Setenv("HOLDFAST_DATABASE_URL", "")
 	t.Setenv("HOLDFAST_EZID_URL", "https://user:password@ezid.example.org")
 	wants(t, do(t, examine(t.Context(), a, options{role: "download"}), checkSettings), Fault, "HOLDFAST_REDIS_URL", "needs it")
 	s := examine(t.Context(), a, options{role: "download"})

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/holdfast/holdfast/cmd/holdfast/terminal"
 	"github.com/holdfast/holdfast/cmd/node"
 	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/web/webserver"
@@ -97,7 +98,7 @@ func checkDisk(_ context.Context, s *site, r *report) {
 				own.fault("this process may not write to it", "give its user the permission")
 			}
 			if len(own.list) == 0 {
-				own.ok("%.1f %% are free", float64(space.Total-space.Used)/float64(max(space.Total, 1))*roomPercent)
+				own.ok("%.1f %% free", float64(space.Total-space.Used)/float64(max(space.Total, 1))*roomPercent)
 			}
 		}
 		r.list = append(r.list, own.list...)
@@ -137,6 +138,6 @@ func checkFiles(_ context.Context, s *site, r *report) {
 	}
 	if looked > 0 && len(r.list) == 0 {
 		r.about = ""
-		r.ok("%d files with secrets are private", looked)
+		r.ok("%s with secrets, private", terminal.Plural(int64(looked), "file", "files"))
 	}
 }

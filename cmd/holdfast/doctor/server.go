@@ -45,7 +45,11 @@ func checkDatabase(ctx context.Context, s *site, r *report) {
 		return
 	}
 	if e.SchemaErr != nil {
-		r.fault(e.SchemaErr.Error(), "back the database up, and run it with the newest version of Holdfast that you use")
+		fix := "back the database up first (\"Upgrade\" in docs/operating.md)"
+		if s.role == roleUp && e.Dialect == sqldb.SQLite {
+			fix = "back the database up, then start the newest holdfast up that you use: it migrates SQLite by itself"
+		}
+		r.fault(e.SchemaErr.Error(), fix)
 	}
 	judgeDatabase(r, e)
 	if !e.Now.IsZero() {
@@ -77,7 +81,7 @@ func judgeDatabase(r *report, e sqldb.Examination) {
 	}
 }
 
-const fixQueue = "start nsqd (or holdfast broker) there, or correct HOLDFAST_NSQD_ADDR or HOLDFAST_NSQLOOKUPD_ADDRS; if it requires a secret, set HOLDFAST_NSQ_AUTH_SECRET"
+const fixQueue = "start nsqd (or holdfast broker) there, or correct HOLDFAST_NSQD_ADDR (its TCP port, usually 4150) or HOLDFAST_NSQLOOKUPD_ADDRS (its HTTP port, usually 4161); if it requires a secret, set HOLDFAST_NSQ_AUTH_SECRET"
 
 // checkQueue asks each nsqlookupd and nsqd. up has its own broker, which no other process can ask.
 func checkQueue(ctx context.Context, s *site, r *report) {

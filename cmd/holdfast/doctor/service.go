@@ -157,7 +157,8 @@ func checkClock(ctx context.Context, s *site, r *report) {
 
 // bucketClocks return the comparisons with the service of each bucket.
 func (s *site) bucketClocks() (all []func(context.Context, *report)) {
-	addresses := []string{s.staging()}
+	staging, _ := s.staging()
+	addresses := []string{staging}
 	for _, st := range s.storages() {
 		addresses = append(addresses, st.Address)
 	}

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"github.com/holdfast/holdfast/cmd/config"
 	"github.com/holdfast/holdfast/cmd/holdfast/cli"
 	"github.com/holdfast/holdfast/cmd/holdfast/exit"
+	"github.com/holdfast/holdfast/cmd/holdfast/terminal"
 	"github.com/holdfast/holdfast/cmd/node"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/client"
@@ -35,6 +37,7 @@ type site struct {
 	set     int   // settings that do not have their default
 	role    string
 	dir     string // of up; "" for other roles
+	absent  bool   // dir is not there
 	version string
 	mailTo  string
 	now     func() time.Time
@@ -70,13 +73,18 @@ func examine(ctx context.Context, a *cli.App, o options) *site {
 	switch s.role {
 	case roleUp:
 		s.dir = cmp.Or(a.Dir, cli.DefaultDir)
+		_, err := os.Stat(s.dir)
+		s.absent = errors.Is(err, fs.ErrNotExist)
 	case roleRegistry:
 		s.faults = errors.Join(s.faults, c.Require(s.role, config.RegistryNeeds...))
 	default:
 		s.faults = errors.Join(s.faults, c.Require(roleWorker, config.WorkerNeeds...))
 	}
 	s.address, s.trust, s.serviceErr = a.HealthAddress(ctx)
-	if s.role != roleUp && s.role != roleRegistry {
+	switch {
+	case s.role == roleRegistry && s.address == "" && c.URL == "":
+		s.address, s.serviceErr = "http://"+config.DefaultListen, nil // where it listens if nothing is set
+	case s.role != roleUp && s.role != roleRegistry:
 		s.address = c.URL // a worker's own address is not the service's
 	}
 	if s.role == roleUp || c.URL != "" && c.Token != "" {
@@ -112,12 +120,15 @@ func (s *site) database() string {
 	return ""
 }
 
-// staging returns the address of the staging volume, or "".
-func (s *site) staging() string {
+// flagDir names the folder of up, in which its own staging and storage lie.
+const flagDir = "--dir"
+
+// staging returns the address of the staging volume, or "", and the setting or flag that has it.
+func (s *site) staging() (address, setting string) {
 	if s.role == roleUp {
-		return fileAddress(filepath.Join(s.dir, "staging"))
+		return fileAddress(filepath.Join(s.dir, "staging")), flagDir
 	}
-	return s.config.StagingURL
+	return s.config.StagingURL, settingStaging
 }
 
 // storages returns the preservation storages.
@@ -151,10 +162,8 @@ func checkSettings(_ context.Context, s *site, r *report) {
 			r.warn(u.String(), "see whether it was written for another version, or for another program")
 		}
 	}
-	if s.role == roleUp {
-		if _, err := os.Stat(s.dir); err != nil {
-			r.add(Fault, "the folder "+s.dir+" cannot be read: "+err.Error(), "start holdfast up, or name its folder by --dir", exit.Usage)
-		}
+	if s.absent {
+		r.add(Fault, "there is no folder "+s.dir, "start holdfast up, name its folder by --dir, or call the doctor with the environment of a Registry or a worker", exit.Usage)
 	}
 	unneeded := config.Unneeded(s.role)
 	if s.role != roleUp && s.role != roleRegistry && s.role != roleWorker {
@@ -167,7 +176,7 @@ func checkSettings(_ context.Context, s *site, r *report) {
 		r.warn("this process has secrets that "+s.role+" does not use: "+strings.Join(unneeded, ", "), "remove them: whoever breaks into the process has them, too")
 	}
 	if len(r.list) == 0 {
-		r.ok("checked as %s; %d settings do not have their defaults", s.role, s.set)
+		r.ok("checked as %s; %s, the others have their defaults", s.role, terminal.Plural(int64(s.set), "setting is set", "settings are set"))
 	}
 }
 

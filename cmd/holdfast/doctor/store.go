@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast/holdfast/cmd/holdfast/terminal"
 	"github.com/holdfast/holdfast/cmd/node"
 	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/catalog"
 	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/storage/open"
@@ -137,13 +138,13 @@ func judgeRoom(r *report, s storage.Space) {
 
 // checkStaging probes the staging volume.
 func checkStaging(ctx context.Context, s *site, r *report) {
-	address := s.staging()
+	address, setting := s.staging()
 	if address == "" {
 		return
 	}
 	r.about = node.StorageName(address)
-	if store := openReady(ctx, r, address, settingStaging); store != nil {
-		s.tryOut(ctx, r, store, settingStaging)
+	if store := openReady(ctx, r, address, setting); store != nil {
+		s.tryOut(ctx, r, store, setting)
 		_ = store.Close()
 	}
 }
@@ -153,9 +154,13 @@ func checkStorages(ctx context.Context, s *site, r *report) {
 	var all []Finding
 	for _, st := range s.storages() {
 		own := &report{about: st.Name + " at " + node.StorageName(st.Address)}
-		if store := openReady(ctx, own, st.Address, settingStorage); store != nil {
+		setting := settingStorage
+		if s.role == roleUp && st.Name == registry.DefaultStorage {
+			setting = flagDir
+		}
+		if store := openReady(ctx, own, st.Address, setting); store != nil {
 			s.compareRoot(ctx, own, st.Name, store)
-			s.tryOut(ctx, own, store, settingStorage)
+			s.tryOut(ctx, own, store, setting)
 			_ = store.Close()
 		}
 		all = append(all, own.list...)

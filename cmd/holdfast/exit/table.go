@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast/holdfast/cmd/node"
 	"github.com/holdfast/holdfast/export"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqldb"
 	"github.com/holdfast/holdfast/replica"
 	"github.com/holdfast/holdfast/web/client"
 	"github.com/holdfast/holdfast/web/wire"
@@ -64,6 +65,7 @@ func table() []row {
 		{is(registry.ErrNotFound), NotFound, ""},
 		{is(registry.ErrNameTaken), Refused, ""},
 		{As[*registry.VersionError], Refused, ""},
+		{sqldb.IsDamaged, Failed, node.FixDamaged},
 		{is(node.ErrInUse), Temporary, "stop that one, or give another folder by --dir"},
 		{isAll(node.ErrFolder, fs.ErrPermission), Refused, "give a folder that you may write to by --dir"},
 		{isAll(node.ErrFolder, syscall.EROFS), Refused, "give a folder that you may write to by --dir"},
