@@ -66,6 +66,8 @@ type Storage struct {
 	Missing     Amount   `json:"missing" doc:"Objects that belong there and whose newest version it does not have"`
 	// Failed counts copies that a person must look at.
 	Failed int64 `json:"failed" doc:"Copies to it that failed and wait for a person"`
+	// Begun is what was missing when it began to be filled or retired.
+	Begun Amount `json:"begun" doc:"What was to be copied when the last act began"`
 	// RestSeconds is an estimate from what was copied since the act; 0: none yet.
 	RestSeconds int64 `json:"rest_seconds,omitempty" doc:"Estimate of when it is filled"`
 	// Retiring says what a retiring storage still waits for.

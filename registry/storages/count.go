@@ -196,7 +196,7 @@ func (s *Manager) report(ctx context.Context, names []string) (out registry.Stor
 	}
 	for name, storage := range byName {
 		if storage.State == registry.StorageFilling {
-			storage.RestSeconds = rest(storage.Missing, k[name].begun, since(k[name], s.db.Now()))
+			storage.RestSeconds = rest(storage.Missing, k[name].Begun, since(k[name], s.db.Now()))
 		}
 		if storage.State == registry.StorageRetiring {
 			w, err := s.waits(ctx, name, k, profiles, now.groups)
@@ -204,7 +204,7 @@ func (s *Manager) report(ctx context.Context, names []string) (out registry.Stor
 				return out, err
 			}
 			storage.Waits = &w
-			storage.RestSeconds = rest(w.Lacking, k[name].begun, since(k[name], s.db.Now()))
+			storage.RestSeconds = rest(w.Lacking, k[name].Begun, since(k[name], s.db.Now()))
 		}
 		out.Storages = append(out.Storages, *storage)
 	}

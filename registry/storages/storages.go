@@ -43,7 +43,6 @@ type row struct {
 	registry.Storage
 	places    map[string]int // places in the profiles that named it
 	since     int64
-	begun     registry.Amount // what was missing then
 	forgot    string
 	forgotten bool
 }
@@ -53,7 +52,7 @@ const selectStorage = `SELECT name, state, offsite, places, reason, actor, since
 func scan(from sqldb.Scanner) (r row, err error) {
 	var places string
 	var offsite, forgotten int
-	err = from.Scan(&r.Name, &r.State, &offsite, &places, &r.Reason, &r.Actor, &r.since, &r.begun.Objects, &r.begun.SizeBytes, &r.forgot, &forgotten)
+	err = from.Scan(&r.Name, &r.State, &offsite, &places, &r.Reason, &r.Actor, &r.since, &r.Begun.Objects, &r.Begun.SizeBytes, &r.forgot, &forgotten)
 	if err != nil {
 		return r, err
 	}
@@ -325,12 +324,12 @@ func (s *Manager) carryOut(t *work.Tx, p planned, out registry.StorageChanged) e
 			r.since = t.Now
 		}
 		if p.Act != registry.ActPlace {
-			r.begun = out.Copies
+			r.Begun = out.Copies
 		}
 		err = t.Do(`INSERT INTO storage (name, state, offsite, places, reason, actor, since, objects, bytes, forgot, forgotten)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, '', 0)
 			ON CONFLICT (name) DO UPDATE SET state = $2, offsite = $3, places = $4, reason = $5, actor = $6, since = $7, objects = $8, bytes = $9`,
-			r.Name, r.State, sqldb.Bit(r.Offsite), string(places), r.Reason, r.Actor, r.since, r.begun.Objects, r.begun.SizeBytes)
+			r.Name, r.State, sqldb.Bit(r.Offsite), string(places), r.Reason, r.Actor, r.since, r.Begun.Objects, r.Begun.SizeBytes)
 		if err != nil {
 			return err
 		}

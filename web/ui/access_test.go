@@ -57,6 +57,7 @@ func TestAccess_Menu(t *testing.T) {
 		"/items":       staff,
 		"/holds":       nil, // whoever the API lets see them
 		"/collections": staff,
+		"/storages":    staff,
 		"/deletions":   staff,
 		"/tokens":      {registry.RoleAdmin},
 		"/audit":       {registry.RoleOperator, registry.RoleAdmin},

@@ -40,7 +40,7 @@ func asked(pattern string, sends url.Values) string {
 // settings are the events of acts that set something. Sent again, they set it to what it is already.
 var settings = []string{
 	string(registry.ActHold), "limit", "accepting", "drain", registry.EventCredentialSet, registry.EventSubscriptionPaused, registry.EventSubscriptionRewound,
-	registry.EventSchedulePaused, registry.EventLinkMade,
+	registry.EventSchedulePaused, registry.EventLinkMade, registry.EventStorage,
 }
 
 // do sends the form of a page to an address. It must be carried out, and lead to a page that says so.
@@ -143,6 +143,16 @@ func TestActs_WithoutScripts(t *testing.T) {
 		p.do("/collections/maps/credentials", "/collections/maps/credentials/remove", nil)
 		if have, err = store.Credentials(ctx, "maps"); err != nil || len(have) != 0 {
 			t.Errorf("credentials %+v, %v", have, err)
+		}
+	})
+	step("storages", func(t *testing.T) {
+		p.do("/change/storage?act=place&name=storage&offsite=yes", "/change/storage", url.Values{"reason": {"the other site"}})
+		p.do("/change/storage?act=add&name=storage", "/change/storage", url.Values{"reason": {"the other site"}})
+		report, err := store.Storages(ctx, nil)
+		must(t, err)
+		i := slices.IndexFunc(report.Storages, func(s registry.Storage) bool { return s.Name == registry.DefaultStorage })
+		if i < 0 || !report.Storages[i].Offsite || report.Storages[i].State != registry.StorageFilling || report.Storages[i].Reason != "the other site" {
+			t.Errorf("the storages are %+v", report.Storages)
 		}
 	})
 	step("subscriptions", func(t *testing.T) {
@@ -336,7 +346,7 @@ func TestActs_WithoutScripts(t *testing.T) {
 		if accepting() {
 			t.Error("submissions are still accepted")
 		}
-		p.do("/operations/act?do=accept", "/operations/act", url.Values{"reason": {"they were changed"}})
+		p.do("/operations/act?do=accept", "/operations/act", nil)
 		if !accepting() {
 			t.Error("submissions are not accepted")
 		}

@@ -1,5 +1,5 @@
 // Package admin serves the pages of administration: collections with the versions of their profiles,
-// subscriptions, credentials, the audit list, and evidence reports.
+// storages, subscriptions, credentials, the audit list, and evidence reports.
 package admin
 
 import (
@@ -22,8 +22,11 @@ type pages struct{ *page.Site }
 // Add adds the pages to a site.
 func Add(s *page.Site) {
 	p := pages{s}
-	s.Add(files, template.FuncMap{"collectionURL": collectionURL, "number": number, "subscriptionURL": subscriptionURL, "joined": joined[string], "joinedActions": joined[registry.Action], "joinedStates": joined[registry.State]}, "collections", "collection", "profile", "versions", "version", "credentials", "audit", "evidence",
-		"subscriptions", "subscription", "subscriptionform")
+	s.Add(files, template.FuncMap{
+		"collectionURL": collectionURL, "number": number, "subscriptionURL": subscriptionURL, "joined": joined[string], "joinedActions": joined[registry.Action], "joinedStates": joined[registry.State],
+		"storageActURL": storageActURL, "storageActLabel": storageActLabel, "copiesURL": copiesURL,
+	}, "collections", "collection", "profile", "versions", "version", "credentials", "audit", "evidence",
+		"subscriptions", "subscription", "subscriptionform", "storages", "storage", "copies", "storageact")
 	s.Get("/collections", p.collections)
 	s.Get("/collections/{name}", p.collection)
 	s.Get("/collections/{name}/edit", p.editProfile)
@@ -50,6 +53,7 @@ func Add(s *page.Site) {
 	s.Serve("GET /audit.csv", p.auditCSV)
 	s.Get("/evidence", p.evidence)
 	s.Serve("GET /evidence.zip", p.evidenceZip)
+	p.addStorages()
 	s.Get("/new/collection", p.newCollection)
 	s.Post("/new/collection", p.saveProfile)
 }

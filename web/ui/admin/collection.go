@@ -107,6 +107,7 @@ type collectionPage struct {
 	Saved    bool         // the newest was saved on the page before
 	BagName  string       // of its BagIt profile
 	Items    string       // address of its items
+	Short    int64        // its objects with fewer copies than the profile asks for
 	May      struct{ Edit, Hold, Release, Limit, Credentials bool }
 }
 
@@ -130,6 +131,17 @@ func (p pages) collection(r *http.Request) (page.Page, error) {
 	content.May.Credentials = p.May(ctx, "list-credentials")
 	if content.Versions, content.More, err = p.versionsOf(ctx, c.Mnemonic, 0, newest); err != nil {
 		return page.Page{}, err
+	}
+	if p.May(ctx, "list-storages") {
+		report, err := p.API.Storages(ctx)
+		if err != nil {
+			return page.Page{}, err
+		}
+		for _, of := range report.Collections {
+			if of.Collection == c.Mnemonic {
+				content.Short = of.Short.Objects
+			}
+		}
 	}
 	return page.Page{Name: "collection", Title: c.Mnemonic, Section: "collections", Content: content}, nil
 }

@@ -28,7 +28,7 @@ import (
 // enumerations are the types of package registry, and of the vocabularies of PREMIS, whose values pages show as words, by {{term}}.
 var enumerations = []string{
 	"Act", "Action", "CatchUp", "CheckOutcome", "Commitment", "CredentialKind", "Decision", "DeletionStatus", "ErrorClass", "EventType", "FiringOutcome",
-	"HoldScope", "MailKind", "OrphanKind", "Outcome", "Overlap", "PayloadType", "ProcessStatus", "RestorationStatus", "Role", "Stage", "State",
+	"HoldScope", "MailKind", "OrphanKind", "Outcome", "Overlap", "PayloadType", "ProcessStatus", "RestorationStatus", "Role", "Stage", "State", "StorageState",
 	"Status", "VolumeKind", "WaitFor",
 }
 

@@ -24,7 +24,7 @@ func (v *view) funcs() template.FuncMap {
 		"because": v.because, "becauseText": v.becauseText, "helps": v.helps, "remedy": v.remedy, "consequences": v.consequences, "standing": v.standing, "standingText": v.standingText, "measured": v.measured, "measure": v.measure,
 		"tone": graphview.Tone, "mark": graphview.Mark, "short": short, "capital": capital, "sentence": lang.Sentence, "refused": v.refused, "details": v.details, "said": v.said, "saidSentence": v.saidSentence, "saidText": v.saidText, "fault": v.fault, "part": percent,
 		"label": v.label, "method": v.method, "add": func(a, b int) int { return a + b },
-		"objectURL": ObjectURL, "contentURL": ContentURL, "itemURL": ItemURL, "graphURL": GraphURL, "aroundURL": AroundURL,
+		"objectURL": ObjectURL, "contentURL": ContentURL, "itemURL": ItemURL, "graphURL": GraphURL, "storageURL": StorageURL, "aroundURL": AroundURL,
 	}
 }
 
@@ -259,6 +259,9 @@ func ItemURL(it registry.WorkItem) string {
 
 // GraphURL is the address of a graph's page.
 func GraphURL(id string) string { return (&url.URL{Path: "/graphs/" + id}).String() }
+
+// StorageURL is the address of a storage's page.
+func StorageURL(name string) string { return "/storages/" + url.PathEscape(name) }
 
 // ReleaseURL is the address of the form that releases a hold, and then leads to another page of the
 // site.

@@ -46,6 +46,7 @@ var menuOf = []struct {
 	}},
 	{"Administration", []entry{
 		{section: "collections", title: "Collections", path: "/collections", operation: "list-collections", staff: true},
+		{section: "storages", title: "Storages", path: "/storages", operation: "list-storages"},
 		{section: "deletions", title: "Deletions", path: "/deletions", operation: "list-deletions", staff: true},
 		{section: "subscriptions", title: "Subscriptions", path: "/subscriptions", operation: "list-subscriptions"},
 		{section: "tokens", title: "Tokens", path: "/tokens", operation: "list-tokens"},

@@ -58,6 +58,8 @@ type operationsPage struct {
 	Limits    []registry.Limit
 	Charts    *charts
 	Holdings  *holdings
+	Short     int64              // objects with fewer copies than the profile asks for
+	Changing  []registry.Storage // storages that are filled or retired
 	May       mayDo
 }
 
@@ -151,6 +153,16 @@ func (p pages) oversee(r *http.Request, s *operationsPage) error {
 		return err
 	}
 	s.Holdings = holdingsOf(kept)
+	report, err := p.API.Storages(ctx)
+	if err != nil {
+		return err
+	}
+	s.Short = report.Short()
+	for _, storage := range report.Storages {
+		if storage.State == registry.StorageFilling || storage.State == registry.StorageRetiring {
+			s.Changing = append(s.Changing, storage)
+		}
+	}
 	return p.addWorkers(ctx, s)
 }
 
