@@ -19,7 +19,8 @@ import (
 // that no version is recorded meanwhile. It is for one goroutine.
 type Judge struct {
 	From Source
-	Last int64 // number of the last event that the Registry has
+	// Known is what the Registry says of the object's events.
+	Known registry.EvidencePlaces
 	// Through is what every file is read through; nil: nothing.
 	Through func(io.Reader) io.Reader
 
@@ -48,6 +49,8 @@ type Judgement struct {
 	// Other are files that are whole but say something else than the Registry, or that might say more
 	// than it knows. A person must look at them.
 	Other []File
+	// Lost are segments of events that the record lost, and whose loss two people accepted. They stay as they are.
+	Lost []File
 	// Early are receipts that are not there because none were kept when their versions were recorded.
 	Early []File
 }
@@ -240,8 +243,9 @@ func (j *Judge) ofReceipt(ctx context.Context, in Object, f File, want *expected
 
 // ofSegments judges the segments, and finds the events that must be there and that neither they nor receipts
 // have.
-func (j *Judge) ofSegments(ctx context.Context, out *Judgement, files Files) error {
+func (j *Judge) ofSegments(ctx context.Context, out *Judgement, files Files) (err error) {
 	kept := out.In.Kept
+	var others []File
 	var have []File // segments, right or not, and what receipts have or will have
 	for version, want := range j.receipts {
 		if _, there := slices.BinarySearch(files.Receipts, version); want != nil && (there || version <= out.In.Head) {
@@ -249,18 +253,31 @@ func (j *Judge) ofSegments(ctx context.Context, out *Judgement, files Files) err
 		}
 	}
 	for _, f := range files.Segments {
-		condition, err := out.In.judgeEvents(ctx, j.From, f, j.Through)
-		if err != nil {
+		var condition Condition
+		if condition, err = out.In.judgeEvents(ctx, j.From, f, j.Through); err != nil {
 			return err
 		}
 		if condition == Gone {
 			continue // it was merged
 		}
-		if condition == Damaged && f.Last > j.Last {
+		if condition == Damaged && f.Last > j.Known.Last {
 			condition = Other
+		}
+		if condition == Other {
+			others = append(others, f)
+			continue
 		}
 		out.add(f, condition)
 		have = append(have, f)
+	}
+	if out.Lost, err = j.lost(ctx, out.In.Object, others); err != nil {
+		return err
+	}
+	for _, f := range others {
+		if !slices.Contains(out.Lost, f) {
+			out.add(f, Other)
+			have = append(have, f)
+		}
 	}
 	slices.SortFunc(have, compare)
 	next := int64(1)

@@ -75,32 +75,41 @@ func Merge(ctx context.Context, from Events, sign Signer, most int, in Object) (
 	if err != nil || len(files.Segments) <= most {
 		return len(files.Segments), err
 	}
-	run := newest(files.Segments, most)
+	left = len(files.Segments)
+	var run []File
+	var wrong error
+	for _, f := range newest(files.Segments, most) {
+		condition, err := in.judgeEvents(ctx, from, f, nil)
+		if err != nil {
+			return left, err
+		}
+		switch condition {
+		case Right:
+			run = append(run, f)
+		case Gone:
+			left--
+		case Damaged, Other:
+			wrong = errors.Join(wrong, wrongFile(in, f, condition))
+		}
+	}
+	if len(run) < 2 {
+		return left, wrong
+	}
 	whole := File{First: run[0].First, Last: run[0].Last}
 	for _, f := range run {
 		whole.First, whole.Last = min(whole.First, f.First), max(whole.Last, f.Last)
 	}
 	if err := KeepEvents(ctx, from, sign, whole.First, whole.Last, in); err != nil {
-		return len(files.Segments), err
+		return left, err
 	}
 	if condition, err := in.judgeEvents(ctx, from, whole, nil); err != nil || condition != Right {
-		return len(files.Segments), errors.Join(err, wrongFile(in, whole, condition))
+		return left, errors.Join(err, wrongFile(in, whole, condition))
 	}
-	left = len(files.Segments)
 	if !slices.Contains(files.Segments, whole) {
 		left++
 	}
-	var wrong error
 	for _, f := range run {
 		if f == whole {
-			continue
-		}
-		condition, err := in.judgeEvents(ctx, from, f, nil)
-		if err != nil {
-			return left, err
-		}
-		if condition != Right && condition != Gone {
-			wrong = errors.Join(wrong, wrongFile(in, f, condition))
 			continue
 		}
 		if err := in.Store.Delete(ctx, in.Key(f)); err != nil && !errors.Is(err, storage.ErrNotFound) {

@@ -139,7 +139,7 @@ func keepReceipt(ctx context.Context, from Source, version int, in []Object) err
 		return err
 	}
 	f := File{Version: version}
-	err = create(ctx, f, in, func(w io.Writer) error { return WriteReceipt(ctx, w, from, kept) })
+	_, err = create(ctx, f, in, func(w io.Writer) error { return WriteReceipt(ctx, w, from, kept) })
 	if err != nil {
 		return fmt.Errorf("keep the receipt of version %d of %s beside its bytes: %w", version, in[0].ID, err)
 	}
@@ -152,7 +152,8 @@ type Signer func(ctx context.Context, objectID string, first, last int64) (head 
 
 // KeepEvents writes events first to last of the object's chain into a segment in each of the storages.
 // It returns when they are durable. A repeat finds them there and changes nothing; so does a concurrent
-// call, because both write the same bytes. If the Registry's events are not those that the head sums
+// call, because both write the same bytes. Where other events have the segment's name, such as lost ones, the
+// segment begins one event earlier. If the Registry's events are not those that the head sums
 // up, it writes nothing, and returns ErrChanged.
 func KeepEvents(ctx context.Context, from Events, sign Signer, first, last int64, in ...Object) error {
 	if len(in) == 0 {
@@ -175,7 +176,8 @@ func keepEvents(ctx context.Context, from Events, sign Signer, first, last int64
 	if err != nil {
 		return fmt.Errorf("read the head: %w", err)
 	}
-	return create(ctx, File{First: first, Last: last}, in, func(w io.Writer) error {
+	f := File{First: first, Last: last}
+	there, err := create(ctx, f, in, func(w io.Writer) error {
 		out := bufio.NewWriterSize(w, 64<<10)
 		if _, err := out.Write(head); err != nil {
 			return err
@@ -186,28 +188,51 @@ func keepEvents(ctx context.Context, from Events, sign Signer, first, last int64
 		}
 		return errors.Join(err, out.Flush())
 	})
+	if err != nil {
+		return err
+	}
+	var taken []Object
+	for _, o := range there {
+		condition, err := o.judgeEvents(ctx, from, f, nil)
+		if err != nil {
+			return err
+		}
+		if condition == Other {
+			taken = append(taken, o)
+		}
+	}
+	switch {
+	case len(taken) == 0:
+		return nil
+	case first == 1:
+		return wrongFile(taken[0], f, Other)
+	}
+	return keepEvents(ctx, from, sign, first-1, last, taken)
 }
 
 // create creates a file with the same content in the evidence of each of the objects. Where it is
-// already, it stays.
-func create(ctx context.Context, f File, in []Object, write func(io.Writer) error) error {
+// already, it stays; it returns these.
+func create(ctx context.Context, f File, in []Object, write func(io.Writer) error) (there []Object, err error) {
 	writers := make([]storage.Writer, len(in))
 	all := make([]io.Writer, len(in))
 	for i, o := range in {
 		w, err := o.Store.Create(ctx, o.Key(f))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		defer w.Abort() //nolint:errcheck // nothing depends on an aborted writer
 		writers[i], all[i] = w, w
 	}
 	if err := write(io.MultiWriter(all...)); err != nil {
-		return err
+		return nil, err
 	}
-	for _, w := range writers {
-		if _, err := w.Commit(ctx); err != nil && !errors.Is(err, storage.ErrExists) {
-			return err
+	for i, w := range writers {
+		_, err := w.Commit(ctx)
+		if errors.Is(err, storage.ErrExists) {
+			there = append(there, in[i])
+		} else if err != nil {
+			return there, err
 		}
 	}
-	return nil
+	return there, nil
 }

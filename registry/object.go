@@ -45,9 +45,9 @@ type Evidencing interface {
 
 // EventsSigning tells how far an object's events lie beside its bytes, and signs what is written there.
 type EventsSigning interface {
-	// EvidencePlaces returns the number of the last event of an object's chain, and how far the chain
-	// lies in each storage that has the object, by storage.
-	EvidencePlaces(ctx context.Context, objectID string) (last int64, places []EvidencePlace, err error)
+	// EvidencePlaces returns how far an object's chain of events goes, and how far it lies in each storage
+	// that has the object.
+	EvidencePlaces(ctx context.Context, objectID string) (EvidencePlaces, error)
 	// SignEvents returns the head of a text of events first to last of an object, which says what
 	// the record says of them, signed if the Registry has a receipt key. ErrNotFound: the record lacks
 	// one at an end.
@@ -95,6 +95,25 @@ type EvidencePlace struct {
 	Seq      int64  `json:"seq"`      // number of the last event; 0: none
 	Segments int    `json:"segments"` // files of events beside the receipts
 	Begun    bool   `json:"begun"`    // see BeginEvidence
+}
+
+// EvidencePlaces says where the events of an object are.
+type EvidencePlaces struct {
+	Last   int64           `json:"last"` // number of the last event of its chain
+	Places []EvidencePlace `json:"places"`
+	// Lost are events that storages may still have in another place of the chain; see LostEvents.
+	Lost []LostEvents `json:"lost,omitempty"`
+	// Keys are the public keys of all receipts, if there are any such events.
+	Keys []ReceiptKey `json:"keys,omitempty"`
+}
+
+// LostEvents are events of an object that a checkpoint had signed and the record lost, and whose loss two
+// people accepted. Later events have their numbers.
+type LostEvents struct {
+	ObjectID string `json:"object_id"`
+	After    int64  `json:"after"` // the last event that was left; 0: none
+	To       int64  `json:"to"`
+	Hash     string `json:"hash"` // of event To, as it was signed
 }
 
 // KeptEvidence says how far an object's chain lies in storages by now.

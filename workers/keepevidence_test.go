@@ -48,10 +48,10 @@ func (p *pair) evidenceIn(storage string) (names []string, last int64) {
 // allIn checks that a storage has all events of the object.
 func (p *pair) allIn(storage string) {
 	p.t.Helper()
-	want, _, err := p.registry.EvidencePlaces(p.t.Context(), p.object.ID)
+	want, err := p.registry.EvidencePlaces(p.t.Context(), p.object.ID)
 	must(p.t, err)
-	if names, last := p.evidenceIn(storage); last != want {
-		p.t.Errorf("in %s the evidence ends with event %d of %d: %q", storage, last, want, names)
+	if names, last := p.evidenceIn(storage); last != want.Last {
+		p.t.Errorf("in %s the evidence ends with event %d of %d: %q", storage, last, want.Last, names)
 	}
 }
 

@@ -88,14 +88,14 @@ func (r *round) object(ctx context.Context, w registry.WaitingEvidence) error {
 	if w.Deleted {
 		return r.deleted(ctx, w)
 	}
-	last, places, err := r.Registry.EvidencePlaces(ctx, w.ObjectID)
+	all, err := r.Registry.EvidencePlaces(ctx, w.ObjectID)
 	if err != nil {
 		return err
 	}
 	var here []registry.EvidencePlace
 	var begin []string
-	for _, p := range places {
-		if p.Seq >= last || r.out[p.Storage] || !slices.Contains(r.Objects.Names(), p.Storage) {
+	for _, p := range all.Places {
+		if p.Seq >= all.Last || r.out[p.Storage] || !slices.Contains(r.Objects.Names(), p.Storage) {
 			continue
 		}
 		here = append(here, p)
@@ -114,7 +114,7 @@ func (r *round) object(ctx context.Context, w registry.WaitingEvidence) error {
 	}
 	kept := registry.KeptEvidence{ObjectID: w.ObjectID, Among: r.Objects.Names()}
 	for _, p := range here {
-		now, err := r.place(ctx, w, p, last)
+		now, err := r.place(ctx, w, p, all.Last)
 		if err != nil {
 			r.failed(fmt.Errorf("events of %s in storage %s: %w", w.ObjectID, p.Storage, err))
 		}

@@ -85,12 +85,37 @@ func scanPlace(row sqldb.Scanner) (p registry.EvidencePlace, err error) {
 }
 
 // EvidencePlaces implements registry.EventsSigning.
-func (s *Catalog) EvidencePlaces(ctx context.Context, objectID string) (last int64, places []registry.EvidencePlace, err error) {
-	if err := s.db.Read.QueryRowContext(ctx, `SELECT COALESCE(MAX(seq), 0) FROM premis_event WHERE object_id = $1`, objectID).Scan(&last); err != nil {
-		return 0, nil, fmt.Errorf("find the end of the events of %s: %w", objectID, err)
+func (s *Catalog) EvidencePlaces(ctx context.Context, objectID string) (out registry.EvidencePlaces, err error) {
+	if err := s.db.Read.QueryRowContext(ctx, `SELECT COALESCE(MAX(seq), 0) FROM premis_event WHERE object_id = $1`, objectID).Scan(&out.Last); err != nil {
+		return out, fmt.Errorf("find the end of the events of %s: %w", objectID, err)
 	}
-	places, err = sqldb.Collect(s.db.Read.Ask(ctx, selectPlaces, objectID), "list where events of "+objectID+" are", scanPlace)
-	return last, places, err
+	if out.Places, err = sqldb.Collect(s.db.Read.Ask(ctx, selectPlaces, objectID), "list where events of "+objectID+" are", scanPlace); err != nil {
+		return out, err
+	}
+	out.Lost, err = sqldb.Collect(s.db.Read.Ask(ctx, `SELECT object_id, after_seq, to_seq, hash FROM lost_events WHERE object_id = $1 ORDER BY after_seq, to_seq, hash`, objectID),
+		"list events of "+objectID+" whose loss was accepted", func(row sqldb.Scanner) (l registry.LostEvents, err error) {
+			return l, row.Scan(&l.ObjectID, &l.After, &l.To, &l.Hash)
+		})
+	if err == nil && len(out.Lost) > 0 {
+		out.Keys, err = s.ReceiptKeys(ctx)
+	}
+	return out, err
+}
+
+// insertLost notes events whose loss was accepted.
+var insertLost = sqldb.InsertNew(`INSERT INTO lost_events (object_id, after_seq, to_seq, hash)`, `($1, $2, $3, $4)`)
+
+// NoteLost notes events that the record lost, whose loss two people have accepted, as a signed checkpoint
+// says. A repeat changes nothing.
+func (s *Catalog) NoteLost(ctx context.Context, lost []registry.LostEvents) error {
+	rows := make([][]any, len(lost))
+	for i, l := range lost {
+		rows[i] = []any{l.ObjectID, l.After, l.To, l.Hash}
+	}
+	if err := s.write(ctx, func(t *tx) error { return t.InsertRows(insertLost, rows) }); err != nil {
+		return fmt.Errorf("note events whose loss was accepted: %w", err)
+	}
+	return nil
 }
 
 // BeginEvidence implements registry.EvidenceKeeping.

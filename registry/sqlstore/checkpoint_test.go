@@ -84,6 +84,16 @@ func TestChainEnds(t *testing.T) {
 			if err != nil || err2 != nil || len(keys) != 1 || !strings.Contains(string(text), keys[0].ID) {
 				t.Errorf("signed %s, %v; keys %v, %v", text, err, keys, err2)
 			}
+			lost := []registry.LostEvents{{ObjectID: "ark:/99999/fk3", After: 1, To: 2, Hash: "a"}, {ObjectID: "ark:/99999/fk3", After: 3, To: 9, Hash: "b"}}
+			for range 2 { // each later checkpoint repeats them
+				if err := s.NoteLost(t.Context(), append(lost, registry.LostEvents{ObjectID: "ark:/99999/fk4", To: 2, Hash: "c"})); err != nil {
+					t.Fatal(err)
+				}
+			}
+			now, err := s.EvidencePlaces(t.Context(), "ark:/99999/fk3")
+			if diff := cmp.Diff(registry.EvidencePlaces{Last: 3, Places: now.Places, Lost: lost, Keys: keys}, now); diff != "" || err != nil {
+				t.Errorf("events whose loss was accepted: %v (-want +got):\n%s", err, diff)
+			}
 		})
 	}
 }

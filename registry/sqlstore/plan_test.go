@@ -248,7 +248,7 @@ func (l *life) readAll(t *testing.T) {
 	must(l.s.FileHistory(ctx, l.ark, registry.FilePlace{Path: "a", Version: 1}, 10))
 	must(l.s.ReceiptKeys(ctx))
 	must(l.s.WaitingEvidence(ctx, registry.WaitingQuery{Limit: 10}))
-	_, _, err = l.s.EvidencePlaces(ctx, l.ark)
+	_, err = l.s.EvidencePlaces(ctx, l.ark)
 	must(nil, err)
 	must(l.s.BegunEvidence(ctx, l.ark))
 	must(l.s.SignEvents(ctx, l.ark, 1, 1))

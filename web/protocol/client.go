@@ -447,9 +447,9 @@ func (c *Client) PremisEvents(ctx context.Context, objectID, after string, limit
 }
 
 // EvidencePlaces implements registry.EventsSigning.
-func (c *Client) EvidencePlaces(ctx context.Context, objectID string) (last int64, places []registry.EvidencePlace, err error) {
+func (c *Client) EvidencePlaces(ctx context.Context, objectID string) (registry.EvidencePlaces, error) {
 	out, err := evidencePlaces.ask(ctx, c, byID{objectID})
-	return out.Last, out.Places, err
+	return registry.EvidencePlaces(out), err
 }
 
 // SignEvents implements registry.EventsSigning.

@@ -158,9 +158,9 @@ var (
 	premisEvents = declare("premis-events", only(registry.Record, registry.Fixity, registry.Copy), func(s *Server, ctx context.Context, in premisQuery) (registry.Page[registry.Premis], error) {
 		return s.Registry.PremisEvents(ctx, in.ObjectID, in.After, in.Limit)
 	})
-	evidencePlaces = declare("evidence-places", only(registry.Fixity), func(s *Server, ctx context.Context, in byID) (out placesOfEvents, err error) {
-		out.Last, out.Places, err = s.Registry.EvidencePlaces(ctx, in.ID)
-		return out, err
+	evidencePlaces = declare("evidence-places", only(registry.Fixity), func(s *Server, ctx context.Context, in byID) (placesOfEvents, error) {
+		out, err := s.Registry.EvidencePlaces(ctx, in.ID)
+		return placesOfEvents(out), err
 	})
 	signEvents = declare("sign-events", only(registry.Fixity), func(s *Server, ctx context.Context, in eventsSpan) ([]byte, error) {
 		return s.Registry.SignEvents(ctx, in.ObjectID, in.First, in.Last)
@@ -311,6 +311,8 @@ type versionRef struct {
 type placesOfEvents struct {
 	Last   int64                    `json:"last"`
 	Places []registry.EvidencePlace `json:"places"`
+	Lost   []registry.LostEvents    `json:"lost,omitempty"`
+	Keys   []registry.ReceiptKey    `json:"keys,omitempty"`
 }
 
 // eventsSpan names events of an object.

@@ -23,15 +23,15 @@ type wrongEvidence struct {
 // It goes with the inventory of the newest version, under the object's lock, so no version is recorded
 // meanwhile.
 func (c *check) checkEvidence(ctx context.Context) error {
-	last, places, err := c.Registry.EvidencePlaces(ctx, c.file.ObjectID)
+	all, err := c.Registry.EvidencePlaces(ctx, c.file.ObjectID)
 	if err != nil {
 		return err
 	}
 	progress := c.item.Progress("bytes of evidence read", "bytes") // a receipt of many files takes long
-	c.judge = &evidence.Judge{From: c.Registry, Last: last, Through: func(r io.Reader) io.Reader {
+	c.judge = &evidence.Judge{From: c.Registry, Known: all, Through: func(r io.Reader) io.Reader {
 		return pace.Reader(ctx, r, c.Limiter, progress.Add)
 	}}
-	for _, p := range places {
+	for _, p := range all.Places {
 		root, err := c.root(p.Storage)
 		if err != nil {
 			return err

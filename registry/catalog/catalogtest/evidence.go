@@ -74,9 +74,9 @@ func (f *fixture) checked(ark string, outcomes ...string) {
 // places tells how far the events of an object lie where.
 func (f *fixture) places(ark string) string {
 	f.Helper()
-	last, places, err := f.Store.EvidencePlaces(f.Context(), ark)
+	p, err := f.Store.EvidencePlaces(f.Context(), ark)
 	f.Must(err)
-	return fmt.Sprint(last, places)
+	return fmt.Sprint(p.Last, p.Places)
 }
 
 // kept notes that a storage has the events up to one.

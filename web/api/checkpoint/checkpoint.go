@@ -27,6 +27,8 @@ type Chains interface {
 	ChainEnds(ctx context.Context, storage, after string, limit int) ([]receipt.ChainEnd, error)
 	// SignCheckpoint signs a checkpoint. It returns nil if this process has no signing key.
 	SignCheckpoint(ctx context.Context, c receipt.Checkpoint) ([]byte, error)
+	// NoteLost notes the accepted gaps of checkpoints. A repeat changes nothing.
+	NoteLost(ctx context.Context, lost []registry.LostEvents) error
 	// AcceptOlder records a request to accept an older record or, with approve, its approval; see
 	// sqlstore.Store.
 	AcceptOlder(ctx context.Context, a registry.Acceptance, approve bool, agreesTo, actor string) (registry.Acceptance, error)
@@ -143,19 +145,38 @@ func (c *checkpointing) write(ctx context.Context, name string, at time.Time) (m
 }
 
 // carry copies earlier acceptances, which are kept permanently, and then writes the new one with
-// its gaps.
+// its gaps. The Registry notes all gaps, also after its database was lost, so that fixity checks know of
+// segments that hold accepted losses. The checkpoint c.from is valid.
 func (c *checkpointing) carry(ctx context.Context, w *receipt.CheckpointWriter) error {
 	if c.from == "" {
 		return nil
 	}
-	_, err := readCheckpoint(ctx, c.Chains, c.root, c.from, receipt.CheckpointLines{Accepted: w.Accept, Gap: w.Gap})
-	if err != nil || c.accept == nil {
+	var noted []registry.LostEvents
+	gap := func(g receipt.Gap) error {
+		noted = append(noted, registry.LostEvents{ObjectID: g.Object, After: g.After, To: g.To, Hash: g.Hash})
+		if err := w.Gap(g); err != nil || len(noted) < endpoint.StreamRows {
+			return err
+		}
+		err := c.NoteLost(ctx, noted)
+		noted = noted[:0]
 		return err
 	}
+	_, err := readCheckpoint(ctx, c.Chains, c.root, c.from, receipt.CheckpointLines{Accepted: w.Accept, Gap: gap})
+	if err == nil && c.accept != nil {
+		err = c.add(ctx, w, gap)
+	}
+	if err != nil || len(noted) == 0 {
+		return err
+	}
+	return c.NoteLost(ctx, noted)
+}
+
+// add writes the new acceptance with its gaps.
+func (c *checkpointing) add(ctx context.Context, w *receipt.CheckpointWriter, gap func(receipt.Gap) error) error {
 	if err := w.Accept(*c.accept); err != nil {
 		return err
 	}
-	lost, err := lostSince(ctx, c.Chains, c.root, c.from, w.Gap)
+	lost, err := lostSince(ctx, c.Chains, c.root, c.from, gap)
 	if err == nil && lost.Digest != c.lost.Digest {
 		err = errNotOlder("nothing was accepted, because the record has changed meanwhile; stop everything that writes, and make the request again")
 	}

@@ -39,7 +39,7 @@ func (r recordSource) Files(ctx context.Context, objectID string, version int, a
 
 // compareEvidence compares the evidence beside the bytes with the record, as fixity checks do.
 func (v *replicaVerification) compareEvidence(ctx context.Context) error {
-	last, places, err := v.service.All.EvidencePlaces(ctx, v.object.ID)
+	all, err := v.service.All.EvidencePlaces(ctx, v.object.ID)
 	if err != nil {
 		return &recordError{err}
 	}
@@ -47,11 +47,11 @@ func (v *replicaVerification) compareEvidence(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range places {
+	for _, p := range all.Places {
 		if p.Storage != v.storage {
 			continue
 		}
-		v.judge.Last = last
+		v.judge.Known = all
 		found, err := v.judge.Of(ctx, evidence.Place{Object: in, Head: p.Version, Kept: p.Seq})
 		if errors.Is(err, evidence.ErrChanged) {
 			v.fault(evidenceWrong, "", "the record does not agree with its own receipts, so the evidence cannot be compared with it: holdfast object audit %s says more", v.object.ID)
