@@ -85,6 +85,11 @@ func TestBrowser_SignIn(t *testing.T) {
 		if name := tab.Text(".who"); !strings.Contains(name, "reading room") {
 			t.Errorf("%v: signed in as %q", mode, name)
 		}
+		// The first page of a fresh browser has the reader's zone already. Without scripts no zone is known.
+		zone := map[bool]string{false: "CE", true: "UTC"}[mode.NoScript] // CET or CEST
+		if as := tab.Text("footer time"); !strings.Contains(as, zone) {
+			t.Errorf("%v: the first page shows the time %q, want it in the zone %s", mode, as, zone)
+		}
 		tab.Follow(".who button")
 		tab.AwaitText("You have signed out")
 	}
@@ -138,6 +143,17 @@ func TestBrowser_Keys(t *testing.T) {
 	if at := tab.Path(); at != "/batches/"+batch {
 		t.Errorf("the beginning of a batch's id leads to %s", at)
 	}
+	// Deposits, items and objects are found by their words: the former by their names, the latter by their titles.
+	for _, search := range []struct{ entry, words, found string }{
+		{"Deposits: ", "batch.ch", "Photographs of the harbour"}, {"Items: ", "in-winter-1", "photograph-of-the-harbour-in-winter-1.txt"}, {"Objects: ", "HARBOUR", "Photographs of the harbour"},
+	} {
+		palette(tab, search.words, search.entry)
+		if rows := tab.Text("main tbody"); !strings.Contains(rows, search.found) {
+			t.Errorf("%s%s leads to %s, without %q:\n%s", search.entry, search.words, tab.Path(), search.found, rows)
+		}
+	}
+	palette(tab, "nowhere", "Items: ")
+	tab.AwaitText("No batch or job matches.")
 	tab.Leaves(func() { tab.Press("?") })
 	if at := tab.Path(); at != "/help#keys" {
 		t.Errorf("? leads to %s", at)

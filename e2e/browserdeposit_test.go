@@ -3,10 +3,16 @@ package e2e
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -163,6 +169,105 @@ func TestBrowser_DepositGoesOn(t *testing.T) {
 	}
 	if uploads := rows[struct{}](h, "upload", "list", "--all"); len(uploads) != 0 {
 		t.Errorf("%d uploads are left", len(uploads))
+	}
+}
+
+// front is a server before another one. It can keep pieces of uploads from that.
+type front struct {
+	ending  atomic.Value  // what becomes of each piece but the first: "wait", "silent", "page", or "" if it is passed on
+	waits   chan struct{} // receives when a piece waits
+	drop    chan struct{} // closed: the connections of pieces that wait are cut
+	mu      sync.Mutex
+	offsets []string // of the pieces that were passed on
+}
+
+// newFront starts a front that lets pieces wait, and returns its address.
+func newFront(t *testing.T, behind string) (*front, string) {
+	t.Helper()
+	target, err := url.Parse(behind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &front{waits: make(chan struct{}, 10), drop: make(chan struct{})}
+	f.ending.Store("wait")
+	pass := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target); r.Out.Host = r.In.Host }}
+	server, address := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		at, ending := r.Header.Get("Upload-Offset"), f.ending.Load()
+		if r.Method != http.MethodPatch || at == "0" || ending == "" {
+			if r.Method == http.MethodPatch {
+				f.mu.Lock()
+				f.offsets = append(f.offsets, at)
+				f.mu.Unlock()
+			}
+			pass.ServeHTTP(w, r)
+			return
+		}
+		_, _ = io.Copy(io.Discard, r.Body)
+		switch ending {
+		case "wait":
+			f.waits <- struct{}{}
+			<-f.drop
+			panic(http.ErrAbortHandler)
+		case "silent":
+			panic(http.ErrAbortHandler)
+		case "page":
+			w.Header().Set("Content-Type", "text/html")
+			w.WriteHeader(http.StatusRequestEntityTooLarge)
+			_, _ = io.WriteString(w, "<html><h1>413 Request Entity Too Large</h1></html>")
+		}
+	}))
+	server.Start()
+	return f, address
+}
+
+// TestBrowser_UploadEndings: an upload ends since there is no network, since nothing answers, and since a
+// proxy answers with a page of its own. Each time the page says what happened and what to do, and "Try
+// again" goes on where the upload was.
+func TestBrowser_UploadEndings(t *testing.T) {
+	t.Parallel()
+	h := up(t)
+	base, _ := h.address()
+	f, address := newFront(t, base)
+	secret, _ := h.token("--name", "ann", "--role", "depositor", "--collection", "default")
+	tab := browsertest.Open(t, address, browsertest.Mode{})
+	for _, fault := range []string{"ERR_INTERNET_DISCONNECTED", "ERR_EMPTY_RESPONSE", "ERR_CONNECTION", "413 (Request Entity Too Large)"} {
+		tab.Allow(fault)
+	}
+	tab.SignIn(secret)
+	file := filepath.Join(t.TempDir(), "reel.wav")
+	if err := os.WriteFile(file, bytes.Repeat([]byte("0123456789abcdef"), 1<<20/16), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tab.Go("/deposit")
+	// Pieces are small, and no piece is tried for hours.
+	browsertest.Eval[bool](tab, `(() => { const Upload = tus.Upload;
+		tus.Upload = function (blob, options) { return new Upload(blob, { ...options, chunkSize: 256 << 10, retryDelays: [] }); }; return true; })()`)
+	tab.Drop("#drop", file)
+	tab.Await(`document.querySelector("#payloads li")`)
+	tab.Type("#title", "A reel of tape")
+	tab.Click("#send")
+	<-f.waits
+	tab.Offline(true)
+	close(f.drop)
+	again := func(said, next string) {
+		t.Helper()
+		tab.AwaitText(said)
+		if text := tab.Text("#payloads li"); !strings.Contains(text, "What was sent is kept") || !strings.Contains(text, "Try again") {
+			t.Errorf("the page does not say what to do: %s", text)
+		}
+		f.ending.Store(next)
+		tab.Offline(false)
+		tab.Click("#payloads .acts button")
+	}
+	again("There is no connection to the network", "silent")
+	again("The server does not answer", "page")
+	again("could not take the file", "")
+	tab.Await(`location.pathname.startsWith("/deposits/")`)
+	tab.AwaitText("Preserved")
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if want := []string{"0", "262144", "524288", "786432"}; !slices.Equal(f.offsets, want) {
+		t.Errorf("pieces were sent at %v, want %v", f.offsets, want)
 	}
 }
 

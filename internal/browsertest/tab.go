@@ -323,6 +323,17 @@ func (tab *Tab) Drop(selector string, paths ...string) {
 	}
 }
 
+// Offline takes the network away from the tab, or gives it back.
+func (tab *Tab) Offline(off bool) {
+	tab.t.Helper()
+	call(tab, network.OverrideNetworkState, network.OverrideNetworkStateParams{Offline: off, DownloadThroughput: -1, UploadThroughput: -1})
+	conditions := []*network.Conditions{} // of all addresses
+	if off {
+		conditions = append(conditions, &network.Conditions{Offline: true, DownloadThroughput: -1, UploadThroughput: -1})
+	}
+	call(tab, network.EmulateNetworkConditionsByRule, network.EmulateNetworkConditionsByRuleParams{MatchedNetworkConditions: conditions})
+}
+
 // Hide tells the page that its tab is hidden, or shown again: a browser without a window shows all.
 func (tab *Tab) Hide(hidden bool) {
 	tab.t.Helper()

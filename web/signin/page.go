@@ -24,6 +24,9 @@ var pageText string
 //go:embed page.css
 var style string
 
+//go:embed page.js
+var script string
+
 // words returns the texts of the pages in all languages. Only servers need them: commands would start
 // half as fast with them.
 func words() *lang.Catalogue {
@@ -46,13 +49,16 @@ var pages = sync.OnceValue(func() map[string]*template.Template {
 	return pages
 })
 
-// policy allows only the page's own inline style. The style sheet of the pages is for signed-in
+// policy allows only the page's own inline style and script. The files of the pages are for signed-in
 // users only.
-var policy = func() string {
-	sum := sha256.Sum256([]byte(style))
-	return "default-src 'none'; img-src data:; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
-		"'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-}()
+var policy = "default-src 'none'; img-src data:; style-src " + hashOf(style) + "; script-src " + hashOf(script) +
+	"; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// hashOf allows a text in a policy.
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
 
 // view is the content of the page: the sign-in form or one of its variants.
 type view struct {
@@ -69,7 +75,8 @@ type view struct {
 	Provider    bool   // there is an OpenID provider
 	ProviderEnd string // the address that signs out there too
 
-	Style template.CSS
+	Style  template.CSS
+	Script template.JS
 	Theme string // "light" or "dark"; "": as the system
 	Lang  string
 }
@@ -136,7 +143,7 @@ func (s *Service) Refuse(w http.ResponseWriter, r *http.Request, err error, p *w
 
 func (s *Service) show(w http.ResponseWriter, r *http.Request, status int, v view) {
 	v.Provider, v.Theme = s.provider != nil, themeOf(r)
-	v.Style = template.CSS(style) //nolint:gosec // the style is embedded in the program
+	v.Style, v.Script = template.CSS(style), template.JS(script) //nolint:gosec // both are embedded in the program
 	var text bytes.Buffer
 	v.Lang = words().Of(r).Tag
 	if err := pages()[v.Lang].Execute(&text, v); err != nil {

@@ -1,7 +1,7 @@
 // The pages work without this file. It keeps times and live parts up to date, and adds shortcuts.
 "use strict";
 
-// --- The reader's time zone: the server formats times in the zone of this cookie. The page of sign-in sets it. ---
+// --- The reader's time zone: the server formats times in the zone of this cookie. The page of sign-in sets it, too (web/signin). ---
 (() => {
 	const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 	if (zone && !/(^|; )zone=/.test(document.cookie)) {
