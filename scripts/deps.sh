@@ -18,6 +18,8 @@ needs=(
 	"jq jq" # used by examples/shell
 	"systemd-analyze systemd" # checks the units in deploy/systemd
 	"promtool prometheus" # checks the alerts, and runs their tests
+	"/usr/sbin/nginx nginx-light" # reverse proxies, set up as docs/security.md says
+	"caddy caddy"
 )
 
 missing=()
