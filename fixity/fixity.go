@@ -15,6 +15,7 @@ import (
 	"hash"
 	"hash/adler32"
 	"hash/crc32"
+	"strings"
 )
 
 // ErrUnknown says that the algorithm is not supported.
@@ -43,7 +44,7 @@ func New(algorithm string) (hash.Hash, error) {
 	case "sha512/256":
 		return sha512.New512_256(), nil
 	default:
-		return nil, fmt.Errorf("%w %q; known are %v", ErrUnknown, algorithm, Algorithms())
+		return nil, fmt.Errorf("%w %q; known are %s", ErrUnknown, algorithm, strings.Join(Algorithms(), ", "))
 	}
 }
 

@@ -55,7 +55,7 @@ func Resolve(t registry.PayloadType, head []byte) (registry.PayloadType, error) 
 func ParseType(name string) (registry.PayloadType, error) {
 	t := registry.PayloadType(strings.ToLower(name))
 	if !slices.Contains(registry.PayloadTypes(), t) {
-		return "", fmt.Errorf("unknown payload type %q; use one of %v", name, registry.PayloadTypes())
+		return "", fmt.Errorf("unknown payload type %q; use one of %v", name, registry.OneOf(registry.PayloadTypes()))
 	}
 	return t, nil
 }

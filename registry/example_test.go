@@ -18,3 +18,13 @@ func ExampleRoute_With() {
 	// record
 	// replicate
 }
+
+func ExampleOneOf() {
+	fmt.Println(registry.OneOf([]registry.Stage{registry.Expand}))
+	fmt.Println(registry.OneOf([]registry.Stage{registry.Expand, registry.Report, registry.Scan}))
+	fmt.Println(registry.AllOf([]string{"north", "south"}))
+	// Output:
+	// expand
+	// expand, report or scan
+	// north and south
+}

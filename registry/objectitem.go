@@ -75,7 +75,7 @@ type ObjectRequest struct {
 func (r ObjectRequest) Check() error {
 	switch {
 	case !r.Action.AboutObject():
-		return fmt.Errorf("%w: %q is not one of %v", ErrInvalid, r.Action, ObjectActions())
+		return fmt.Errorf("%w: %q is not one of %v", ErrInvalid, r.Action, OneOf(ObjectActions()))
 	case r.Action == DeleteObject:
 		return fmt.Errorf("%w: an object is deleted when two people have agreed to it", ErrInvalid)
 	case r.Action == CopyObject:

@@ -142,11 +142,11 @@ type ReportQuery struct {
 // Check returns ErrInvalid, with the reason, for an unknown list or change.
 func (q ReportQuery) Check() error {
 	if q.List != "" && !slices.Contains(ReportLists(), q.List) {
-		return fmt.Errorf("%w: a report has no list %q; it has %v", ErrInvalid, q.List, ReportLists())
+		return fmt.Errorf("%w: a report has no list %q; it has %v", ErrInvalid, q.List, AllOf(ReportLists()))
 	}
 	for _, c := range q.Changes {
 		if !slices.Contains(JobChanges(), c) {
-			return fmt.Errorf("%w: a report knows no change %q; it knows %v", ErrInvalid, c, JobChanges())
+			return fmt.Errorf("%w: a report knows no change %q; it knows %v", ErrInvalid, c, AllOf(JobChanges()))
 		}
 	}
 	return nil

@@ -73,7 +73,7 @@ func (t Terms) Faults() (faults []*FieldError) {
 // be valid.
 func (r Rights) faults(add func(field, format string, args ...any)) {
 	if !slices.Contains(RightsBases(), r.Basis) {
-		add("rights.basis", "%.50q is not one of %s", r.Basis, joined(RightsBases()))
+		add("rights.basis", "%.50q is not one of %v", r.Basis, OneOf(RightsBases()))
 	}
 	if u, err := url.Parse(r.URI); r.URI != "" && (err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "") {
 		add("rights.uri", "%.100q is not an address with https: or http:", r.URI)
@@ -82,13 +82,13 @@ func (r Rights) faults(add func(field, format string, args ...any)) {
 		add("rights.jurisdiction", "%.50q is not a country's two letters, such as de", r.Jurisdiction)
 	}
 	if r.Status != "" && (r.Basis != Copyright || !slices.Contains(CopyrightStatuses(), r.Status)) {
-		add("rights.status", "%.50q: it is of a copyright only, and one of %s", r.Status, strings.Join(CopyrightStatuses(), ", "))
+		add("rights.status", "%.50q: it is of a copyright only, and one of %v", r.Status, OneOf(CopyrightStatuses()))
 	}
 	if r.Jurisdiction != "" && r.Basis != Copyright && r.Basis != Statute {
 		add("rights.jurisdiction", "only a copyright or a statute has one")
 	}
 	if r.Basis == Copyright && r.Status == "" {
-		add("rights.status", "missing: a copyright needs one of %s", strings.Join(CopyrightStatuses(), ", "))
+		add("rights.status", "missing: a copyright needs one of %v", OneOf(CopyrightStatuses()))
 	}
 	if (r.Basis == Copyright || r.Basis == Statute) && r.Jurisdiction == "" {
 		add("rights.jurisdiction", "missing: whose law it is, as a country's two letters, such as de")
@@ -101,14 +101,6 @@ func (r Rights) faults(add func(field, format string, args ...any)) {
 	case r.Basis == OtherRights && r.Statement == "":
 		add("rights.statement", "missing: what the rights are based on")
 	}
-}
-
-func joined[T ~string](all []T) string {
-	texts := make([]string, len(all))
-	for i, one := range all {
-		texts[i] = string(one)
-	}
-	return strings.Join(texts, ", ")
 }
 
 // Over returns these terms with what they leave open taken from others. Of two embargoes the later

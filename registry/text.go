@@ -81,6 +81,24 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
+// OneOf lists words for people, one of which is to be chosen: "expand, report or scan".
+func OneOf[T ~string](words []T) string { return list(words, "or") }
+
+// AllOf lists words for people: "expand, report and scan".
+func AllOf[T ~string](words []T) string { return list(words, "and") }
+
+func list[T ~string](words []T, before string) string {
+	texts := make([]string, len(words))
+	for i, w := range words {
+		texts[i] = string(w)
+	}
+	last := len(texts) - 1
+	if last < 1 {
+		return strings.Join(texts, "")
+	}
+	return strings.Join(texts[:last], ", ") + " " + before + " " + texts[last]
+}
+
 // Count returns a number with its noun.
 func Count(n int64, noun string) string {
 	if n == 1 {

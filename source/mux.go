@@ -46,7 +46,7 @@ func (m *Mux) pick(op, rawURL string) (Fetcher, error) {
 	}
 	f, ok := m.fetchers[scheme]
 	if !ok {
-		err := fmt.Errorf("%q is not one of %s", scheme, m.schemes())
+		err := fmt.Errorf("the scheme %q is not one of %s", scheme, m.schemes())
 		return nil, &Error{Op: op, URL: Redact(rawURL), Kind: FaultScheme, Err: err}
 	}
 	return f, nil

@@ -118,7 +118,7 @@ func acyclic(open map[string][]string) error {
 		stuck = append(stuck, key)
 	}
 	slices.Sort(stuck)
-	return &registry.GraphError{Problem: fmt.Sprintf("these nodes wait for each other: %.500q", stuck)}
+	return &registry.GraphError{Problem: fmt.Sprintf("these nodes wait for each other: %.500s", registry.AllOf(stuck))}
 }
 
 // Submit adds the whole graph and starts it. It returns the graph's id and the items by key. A graph

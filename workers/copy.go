@@ -161,7 +161,7 @@ func (c *copied) sources() error {
 	}
 	if len(c.from) == 0 {
 		return base.Snooze(copyWait, registry.ReasonBlocked,
-			fmt.Sprintf("this worker does not know the storages that have the object: %q; name one in HOLDFAST_STORAGE_URL of all workers, and restart them", unknown))
+			fmt.Sprintf("this worker does not know the storages that have the object: %v; name one in HOLDFAST_STORAGE_URL of all workers, and restart them", registry.AllOf(unknown)))
 	}
 	return nil
 }

@@ -92,7 +92,7 @@ func bulkSpec(b registry.BulkRequest) (registry.BulkSpec, error) {
 		return registry.BulkSpec{}, registry.ErrEmptyQuery
 	}
 	if acts := registry.AdminActs(); !slices.Contains(acts, b.Act) {
-		return registry.BulkSpec{}, fmt.Errorf("%w: %q is not one of %v", registry.ErrInvalid, b.Act, acts)
+		return registry.BulkSpec{}, fmt.Errorf("%w: %q is not one of %v", registry.ErrInvalid, b.Act, registry.OneOf(acts))
 	}
 	if b.Act == registry.ActAbandon {
 		return registry.BulkSpec{}, fmt.Errorf("%w: %s", registry.ErrInvalid, registry.AbandonOneByOne)

@@ -124,7 +124,7 @@ func (s subject) check(events []registry.Premis) error {
 			return fmt.Errorf("%w: an event of item %s is about version %d of %q, not version %d of %s",
 				registry.ErrInvalid, s.it.ID, e.Version, e.ObjectID, s.version, s.object)
 		case !slices.Contains(s.kinds, e.Type):
-			return fmt.Errorf("%w: item %s cannot record a %q here, only %q", registry.ErrInvalid, s.it.ID, e.Type, s.kinds)
+			return fmt.Errorf("%w: item %s cannot record a %q here, only %v", registry.ErrInvalid, s.it.ID, e.Type, registry.OneOf(s.kinds))
 		case e.Agent != software && !strings.HasPrefix(e.Agent, software+" ") && e.Type != virusCheck && e.Type != formatIdentification:
 			return fmt.Errorf("%w: the agent of a %s is %s, not %q", registry.ErrInvalid, e.Type, software, e.Agent)
 		}

@@ -174,7 +174,7 @@ func check(c registry.StorageChange) error {
 	case err != nil:
 		return err
 	case !slices.Contains(registry.StorageActs(), c.Act):
-		return fmt.Errorf("%w: %q is not one of %v", registry.ErrInvalid, c.Act, registry.StorageActs())
+		return fmt.Errorf("%w: %q is not one of %v", registry.ErrInvalid, c.Act, registry.OneOf(registry.StorageActs()))
 	case c.To != "" && c.Act != registry.ActRetire, len(c.Collections) > 0 && c.Act != registry.ActFill:
 		return fmt.Errorf("%w: it takes no other storage, and no collections", registry.ErrInvalid)
 	case c.To == c.Name:

@@ -315,7 +315,7 @@ func (m *Meter) Throughput(ctx context.Context, span registry.ThroughputSpan) (r
 func (m *Meter) throughput(ctx context.Context, span registry.ThroughputSpan) (registry.Throughput, error) {
 	step, n := span.Intervals()
 	if n == 0 {
-		return registry.Throughput{}, fmt.Errorf("%w: %.20q is not one of %v", registry.ErrInvalid, span, registry.ThroughputSpans())
+		return registry.Throughput{}, fmt.Errorf("%w: %.20q is not one of %v", registry.ErrInvalid, span, registry.OneOf(registry.ThroughputSpans()))
 	}
 	now := m.db.Now().UTC()
 	t := registry.Throughput{Span: span, Step: int64(step.Seconds()), To: now.Truncate(step).Add(step), Rows: []registry.ThroughputPoint{}, Stages: []registry.StageThroughput{}}

@@ -115,7 +115,7 @@ func (t *Tx) requeue(it registry.WorkItem, c registry.Command) error {
 	route, _ := it.Route()
 	if c.From != "" {
 		if !slices.Contains(route.UpTo(it.Stage), c.From) {
-			return fmt.Errorf("it cannot restart at stage %q, only at %v: %w", c.From, route.UpTo(it.Stage), refusal(it, c.Act, ch.Status))
+			return fmt.Errorf("it cannot restart at stage %q, only at %v: %w", c.From, registry.OneOf(route.UpTo(it.Stage)), refusal(it, c.Act, ch.Status))
 		}
 		ch.Stage = c.From
 	}

@@ -213,7 +213,7 @@ func (e *Engine) AwaitReady(ctx context.Context, stages []registry.Stage) (regis
 		return "", err
 	}
 	if len(stages) == 0 || slices.ContainsFunc(stages, func(s registry.Stage) bool { return !registry.IsStage(s) }) {
-		return "", fmt.Errorf("look for ready items: %w: the stages %.200q", registry.ErrInvalid, stages)
+		return "", fmt.Errorf("look for ready items: %w: the stages %.200q", registry.ErrInvalid, registry.AllOf(stages))
 	}
 	waitsForSlot := false
 	defer func() {

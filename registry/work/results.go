@@ -198,7 +198,7 @@ var stepEvents = map[registry.Stage][]string{
 func ownEvents(it registry.WorkItem, events []registry.NewEvent) error {
 	for _, e := range events {
 		if !slices.Contains(stepEvents[it.Stage], e.Type) {
-			return fmt.Errorf("%w: stage %s may not report events of type %q, only %q", registry.ErrInvalid, it.Stage, e.Type, stepEvents[it.Stage])
+			return fmt.Errorf("%w: stage %s may not report events of type %q, only %v", registry.ErrInvalid, it.Stage, e.Type, registry.AllOf(stepEvents[it.Stage]))
 		}
 	}
 	return nil

@@ -57,7 +57,7 @@ func (t *Tx) decide(it registry.WorkItem, se registry.Settlement) (Change, error
 // may be tried.
 func (t *Tx) sendBack(it registry.WorkItem, route registry.Route, se registry.Settlement, c Change) (Change, error) {
 	if se.Back == it.Stage || !slices.Contains(route.UpTo(it.Stage), se.Back) {
-		return c, fmt.Errorf("%w: %s cannot be sent back to %q; the stages before it are %v", registry.ErrInvalid, it.Stage, se.Back, route.UpTo(it.Stage))
+		return c, fmt.Errorf("%w: %s cannot be sent back to %q; the stages before it are %v", registry.ErrInvalid, it.Stage, se.Back, registry.AllOf(route.UpTo(it.Stage)))
 	}
 	sent := registry.SentBack{Requeues: it.RetryCount}
 	var before registry.SentBack

@@ -82,7 +82,11 @@ func parseAddress(address string) (location, error) {
 	}
 	if text := query.Get("class"); text != "" {
 		if at.class = types.StorageClass(text); !slices.Contains(classes, at.class) {
-			return refuse(fmt.Sprintf("objects of this class cannot be read at once; use one of %v", classes))
+			var names []string
+			for _, c := range classes {
+				names = append(names, string(c))
+			}
+			return refuse(fmt.Sprintf("objects of this class cannot be read at once; use one of %s", strings.Join(names, ", ")))
 		}
 	}
 	return at, nil

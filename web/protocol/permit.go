@@ -17,7 +17,7 @@ func (s *Server) mayServe(ctx context.Context, stage registry.Stage) error {
 	if t.Role != registry.RoleWorker || t.Serves([]registry.Stage{stage}) {
 		return nil
 	}
-	return forbidden("token %q is valid for the stages %v, not for %s; create one with: holdfast token create --role worker --stage %s", t.Name, t.Stages, stage, stage)
+	return forbidden("token %q is valid for the stages %v, not for %s; create one with: holdfast token create --role worker --stage %s", t.Name, registry.AllOf(t.Stages), stage, stage)
 }
 
 func forbidden(format string, args ...any) *wire.Problem {

@@ -38,7 +38,7 @@ func ParseRoles(text string) (rules []RoleRule, err error) {
 		}
 		switch {
 		case !slices.Contains(rank, r.Role):
-			return nil, fmt.Errorf("%q: the role must be one of %v", rule, rank)
+			return nil, fmt.Errorf("%q: the role must be one of %v", rule, registry.OneOf(rank))
 		case bound && r.Role != registry.RoleDepositor:
 			return nil, fmt.Errorf("%q: only the role depositor takes collections", rule)
 		}

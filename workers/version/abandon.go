@@ -98,7 +98,7 @@ func (w *Maker) Abandon(ctx context.Context, item *base.Item, who registry.Aband
 		case errors.As(err, &foreign):
 			emptied := ""
 			if i > 0 {
-				emptied = fmt.Sprintf(" (storages %q no longer contain the version)", item.Storages[:i])
+				emptied = fmt.Sprintf(" (storages %v no longer contain the version)", registry.AllOf(item.Storages[:i]))
 			}
 			return base.Fatal(fmt.Errorf("%s was not abandoned: storage %q: %w; nothing was removed there%s: find out what these files are, move them out of the storage, and abandon the version again", what, root.Name, err, emptied))
 		case err != nil:

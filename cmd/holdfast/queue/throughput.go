@@ -17,7 +17,7 @@ func throughputCommand(a *cli.App) *cobra.Command {
 		Use: "throughput [--span SPAN]", Short: "Show what was preserved and failed, and how much waited, over time", Args: cli.Needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if step, _ := registry.ThroughputSpan(span).Intervals(); step == 0 {
-				return exit.Usagef("--span is %q; want one of %v", span, registry.ThroughputSpans())
+				return exit.Usagef("--span is %q; want one of %v", span, registry.OneOf(registry.ThroughputSpans()))
 			}
 			c, err := a.Connect()
 			if err != nil {

@@ -110,7 +110,7 @@ func makeKeys(ctx context.Context, a *cli.App, folder string, renew []string) (e
 	}
 	for _, s := range renew {
 		if s != renewKey && !slices.Contains(registry.Stages(), registry.Stage(s)) {
-			return exit.Usagef("--renew %s: neither %s nor a stage; stages: %v", s, renewKey, registry.Stages())
+			return exit.Usagef("--renew %s: neither %s nor a stage; stages: %v", s, renewKey, registry.AllOf(registry.Stages()))
 		}
 	}
 	if err := os.MkdirAll(folder, privateFolder); err != nil {

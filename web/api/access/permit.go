@@ -259,19 +259,11 @@ func (a *Table) PermitToken(t registry.Token, operation string) error {
 		return nil
 	}
 	if t.Role == registry.RoleWorker && slices.Contains(a.Roles[operation], t.Role) {
-		return forbidden("token %q is valid for the stages %v, which may not call %s; use a worker's token for one of the stages %v",
-			t.Name, listed(t.Stages), operation, listed(a.Stages[operation]))
+		return forbidden("token %q is valid for the stages %v, which may not call %s; use a worker's token for %v",
+			t.Name, registry.AllOf(t.Stages), operation, registry.OneOf(a.Stages[operation]))
 	}
-	return forbidden("token %q has the role %v, which may not call %s; use a token with one of the roles %v",
-		t.Name, t.Role, operation, listed(a.Roles[operation]))
-}
-
-func listed[T ~string](names []T) string {
-	texts := make([]string, len(names))
-	for i, n := range names {
-		texts[i] = string(n)
-	}
-	return strings.Join(texts, ", ")
+	return forbidden("token %q has the role %v, which may not call %s; use a token with the role %v",
+		t.Name, t.Role, operation, registry.OneOf(a.Roles[operation]))
 }
 
 func forbidden(format string, args ...any) *wire.Problem {

@@ -98,7 +98,7 @@ func tokenFaults(tok registry.Token, now time.Time) []wire.Fault {
 	}
 	switch {
 	case tok.Role == "":
-		fault("body.role", "missing: one of %v", registry.Roles())
+		fault("body.role", "missing: one of %v", registry.OneOf(registry.Roles()))
 	case tok.Role == registry.RoleDepositor && len(tok.Collections) == 0:
 		fault("body.collections", "missing: name the collections for which the depositor's token is valid")
 	case tok.Role != registry.RoleDepositor && len(tok.Collections) > 0:
@@ -106,7 +106,7 @@ func tokenFaults(tok registry.Token, now time.Time) []wire.Fault {
 	}
 	switch {
 	case tok.Role == registry.RoleWorker && len(tok.Stages) == 0:
-		fault("body.stages", "missing: name the stages for which the worker's token is valid (--stage on the command line), of %v", valid.Stages())
+		fault("body.stages", "missing: name the stages for which the worker's token is valid (--stage on the command line), of %v", registry.AllOf(valid.Stages()))
 	case tok.Role != "" && tok.Role != registry.RoleWorker && len(tok.Stages) > 0:
 		fault("body.stages", "only a worker's token has stages; remove them for the role %s", tok.Role)
 	}

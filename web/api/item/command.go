@@ -34,7 +34,7 @@ func (s *Service) command(ctx context.Context, in *commandInput) (*endpoint.Outp
 	if route, ok := it.Route(); ok && in.Body.From != "" {
 		if stages := route.UpTo(it.Stage); !slices.Contains(stages, registry.Stage(in.Body.From)) {
 			faults = append(faults, wire.Fault{Location: "body.from", Message: fmt.Sprintf(
-				"the item has not been in stage %q; it can restart at one of %v", in.Body.From, stages)})
+				"the item has not been in stage %q; it can restart at one of %v", in.Body.From, registry.OneOf(stages))})
 		}
 	}
 	if err := endpoint.Invalid(fmt.Sprintf("item %s was not changed", it.ID), faults...); err != nil {
@@ -63,7 +63,7 @@ func checkCommand(c wire.CommandRequest) []wire.Fault {
 		faults = append(faults, wire.Fault{Location: "body." + field, Message: fmt.Sprintf(format, args...)})
 	}
 	if acts := registry.AdminActs(); !slices.Contains(acts, act) {
-		fault("act", "%q is not one of %v", act, acts)
+		fault("act", "%q is not one of %v", act, registry.OneOf(acts))
 	}
 	if c.AgreesTo != "" && act != registry.ActAbandon {
 		fault("agrees_to", "only act abandon takes agrees_to")

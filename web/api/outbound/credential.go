@@ -117,7 +117,7 @@ func credentialFaults(r wire.CredentialRequest, origin string, originErr error) 
 	}
 	switch {
 	case !slices.Contains(registry.CredentialKinds(), kind):
-		fault("kind", "must be one of %v", registry.CredentialKinds())
+		fault("kind", "must be one of %v", registry.OneOf(registry.CredentialKinds()))
 		return faults
 	case originErr == nil && !kind.For(origin):
 		fault("kind", "%s does not fit %s; a web server takes basic or bearer, a bucket s3 or default-chain, signing:NAME a signing key", kind, origin)

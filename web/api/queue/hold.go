@@ -36,7 +36,7 @@ func (s *Service) holds(ctx context.Context, _ *struct{}) (*endpoint.Output[regi
 func checkScope(in string, scope registry.HoldScope, key string) []wire.Fault {
 	switch {
 	case !slices.Contains(registry.HoldScopes(), scope):
-		return []wire.Fault{{Location: in + ".scope", Message: fmt.Sprintf("%q is not one of %v", scope, registry.HoldScopes())}}
+		return []wire.Fault{{Location: in + ".scope", Message: fmt.Sprintf("%q is not one of %v", scope, registry.OneOf(registry.HoldScopes()))}}
 	case scope.Keyless() && key != "":
 		return []wire.Fault{{Location: in + ".key", Message: fmt.Sprintf("a hold on %s has no key", scope)}}
 	case !scope.Keyless() && key == "":

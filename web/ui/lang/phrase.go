@@ -192,16 +192,8 @@ func (s *sayer) render(p *phrase, found []string) string {
 func (s *sayer) fact(kind byte, text string) string {
 	switch kind {
 	case 'v':
-		if all, ok := strings.CutPrefix(text, "["); ok && strings.HasSuffix(all, "]") { // a slice of words
-			words := strings.Fields(strings.TrimSuffix(all, "]"))
-			for i, word := range words {
-				if said, ok := s.exact(word); ok {
-					words[i] = said
-				} else {
-					words[i] = s.words.Data(word)
-				}
-			}
-			return strings.Join(words, ", ")
+		if found := listed.FindStringSubmatch(text); found != nil {
+			return s.listed(found[1], found[2], found[3])
 		}
 		return s.line(text)
 	case 'q':
@@ -210,6 +202,26 @@ func (s *sayer) fact(kind byte, text string) string {
 		}
 	}
 	return s.value(text)
+}
+
+// listed are words as registry.OneOf and registry.AllOf list them: those before the last, "or" or "and", and the last.
+var listed = regexp.MustCompile(`^([^\s,]+(?:, [^\s,]+)*) (or|and) ([^\s,]+)$`)
+
+// listed says listed words.
+func (s *sayer) listed(before, word, last string) string {
+	all := append(strings.Split(before, ", "), last)
+	for i, one := range all {
+		if said, ok := s.exact(one); ok {
+			all[i] = said
+		} else {
+			all[i] = s.words.Data(one)
+		}
+	}
+	before, last = strings.Join(all[:len(all)-1], ", "), all[len(all)-1]
+	if word == "or" {
+		return s.texts.T("%s or %s", before, last)
+	}
+	return s.texts.T("%s and %s", before, last)
 }
 
 // size is a number of bytes, as registry.SizeText writes it.
