@@ -189,6 +189,15 @@ func RouteOf(a Action) (r Route, ok bool) {
 	return routes[i], true
 }
 
+// Actions returns the actions that have a route.
+func Actions() []Action {
+	out := make([]Action, len(routes))
+	for i, r := range routes {
+		out[i] = r.Action
+	}
+	return out
+}
+
 // Stages returns the stages that Holdfast's own workers serve, each once, in route order.
 func Stages() []Stage { return stagesOf(false) }
 

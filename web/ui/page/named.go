@@ -62,7 +62,7 @@ func (v *view) made(it registry.WorkItem) string {
 		if s, ok := specIn[registry.DeliverySpec](it); ok {
 			return v.message(s)
 		}
-	case registry.FixityCheck, registry.DeleteObject, registry.RestoreObject:
+	case registry.FixityCheck, registry.DeleteObject, registry.RestoreObject, registry.CopyObject:
 		if s, ok := registry.ObjectSpecIn(it.Spec); ok {
 			return v.objectAct(it.Action, s)
 		}
@@ -136,6 +136,8 @@ func (v *view) objectAct(a registry.Action, s registry.ObjectSpec) string {
 		return v.texts.T("Deletion of %s", of)
 	case registry.RestoreObject:
 		return v.texts.T("Restore of %s", of)
+	case registry.CopyObject:
+		return v.texts.T("Copy of %s", of)
 	}
 	return ""
 }

@@ -26,6 +26,7 @@ func TestHeading(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	tested := map[registry.Action]bool{}
 	for _, tt := range []struct {
 		action          registry.Action
 		spec            any
@@ -42,10 +43,14 @@ func TestHeading(t *testing.T) {
 		{registry.FixityCheck, registry.ObjectSpec{ObjectID: "ark:/1/2", File: []byte("v1/a.tif")}, "Fixity check of ark:/1/2 v1/a.tif", "Integritätsprüfung von ark:/1/2 v1/a.tif"},
 		{registry.DeleteObject, registry.ObjectSpec{ObjectID: "ark:/1/2"}, "Deletion of ark:/1/2", "Löschung von ark:/1/2"},
 		{registry.RestoreObject, registry.ObjectSpec{ObjectID: "ark:/1/2"}, "Restore of ark:/1/2", "Wiederherstellung von ark:/1/2"},
+		{registry.CopyObject, registry.ObjectSpec{ObjectID: "ark:/1/2", Version: 3}, "Copy of ark:/1/2", "Kopie von ark:/1/2"},
 		{registry.Batch, registry.Spec{Title: "Mail: report 1"}, "Mail: report 1", "Mail: report 1"},
+		{registry.Ingest, registry.Spec{Title: "Letters"}, "Letters", "Letters"},
 		{registry.Task, registry.TaskSpec{}, "stored", "stored"},
+		{registry.StepProcess, registry.TaskSpec{}, "stored", "stored"},
 		{registry.Bulk, nil, "stored", "stored"},
 	} {
+		tested[tt.action] = true
 		it := registry.WorkItem{ID: id, Action: tt.action, Name: "stored"}
 		if tt.spec != nil {
 			if it.Spec, err = json.Marshal(tt.spec); err != nil {
@@ -57,6 +62,11 @@ func TestHeading(t *testing.T) {
 			if got := v.heading(it); got != want {
 				t.Errorf("%s, %s %s: %q, want %q", tag, it.Action, it.Spec, got, want)
 			}
+		}
+	}
+	for _, a := range registry.Actions() {
+		if !tested[a] {
+			t.Errorf("no case says what an item of action %s is called", a)
 		}
 	}
 }
