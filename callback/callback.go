@@ -26,6 +26,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"github.com/holdfast/holdfast/netfault"
 	"github.com/holdfast/holdfast/source"
 )
 
@@ -111,7 +112,7 @@ type Error struct {
 func (e *Error) Error() string {
 	switch {
 	case e.Status == 0:
-		return fmt.Sprintf("receiver %s did not answer: %v", e.Host, e.Err)
+		return fmt.Sprintf("receiver %s did not answer: %v", e.Host, netfault.Word(e.Err))
 	case e.Status/100 == 3:
 		return fmt.Sprintf("receiver %s answered HTTP %d; redirects are not followed: correct its address", e.Host, e.Status)
 	case e.Answer == "":

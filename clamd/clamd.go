@@ -22,6 +22,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/holdfast/holdfast/netfault"
 )
 
 const (
@@ -51,7 +53,7 @@ type Error struct {
 
 // Error says what happened and what to do.
 func (e *Error) Error() string {
-	return fmt.Sprintf("clamd at %s: %v; check that it runs, or correct HOLDFAST_CLAMD_ADDR", e.Addr, e.Err)
+	return fmt.Sprintf("clamd at %s: %v; check that it runs, or correct HOLDFAST_CLAMD_ADDR", e.Addr, netfault.Word(e.Err))
 }
 
 // Unwrap returns the cause.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/holdfast/holdfast/netfault"
 )
 
 // Kind is the kind of an [Error].
@@ -63,7 +65,7 @@ func (e *Error) Error() string {
 		fmt.Fprintf(&b, ": %s", e.Reason)
 	}
 	if e.Err != nil {
-		fmt.Fprintf(&b, ": %v", e.Err)
+		fmt.Fprintf(&b, ": %v", netfault.Word(e.Err))
 	}
 	return b.String()
 }

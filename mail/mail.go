@@ -21,6 +21,7 @@ import (
 	gomail "github.com/wneessen/go-mail"
 	gosmtp "github.com/wneessen/go-mail/smtp"
 
+	"github.com/holdfast/holdfast/netfault"
 	"github.com/holdfast/holdfast/registry"
 )
 
@@ -200,7 +201,7 @@ func (s *Sender) fault(ctx context.Context, to, doing string, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
-	said, _, _ := strings.Cut(err.Error(), ", affected ") // added by go-mail; the address is known
+	said, _, _ := strings.Cut(netfault.Word(err).Error(), ", affected ") // added by go-mail; the address is known
 	e := &Error{Server: s.Server(), doing: doing, said: said, Err: err}
 	if to != "" {
 		e.said = strings.ReplaceAll(said, to, registry.MaskAddress(to))

@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/holdfast/holdfast/netfault"
 )
 
 // maxRetryAfter bounds the Retry-After that is honored.
@@ -23,9 +25,6 @@ const maxRetryAfter = time.Hour
 // fault classifies an error that occurred before an answer came.
 func (x *exchange) fault(err error) error {
 	address := redactURL(x.asked)
-	if x.shown != x.asked {
-		err = fmt.Errorf("redirected to %s: %w", redactURL(x.shown), err)
-	}
 	if ended := x.ended(); ended != nil {
 		return &Error{Op: x.op, URL: address, Kind: FaultCancelled, Err: ended}
 	}
@@ -33,11 +32,16 @@ func (x *exchange) fault(err error) error {
 	if errors.As(err, &busy) {
 		return &Error{Op: x.op, URL: address, Kind: FaultBusy, RetryAfter: busy.wait}
 	}
-	return &Error{Op: x.op, URL: address, Kind: FaultOf(err), Err: x.http.forDepositors(err)}
+	said := x.http.forDepositors(err)
+	if x.shown != x.asked {
+		said = fmt.Errorf("redirected to %s: %w", redactURL(x.shown), said)
+	}
+	return &Error{Op: x.op, URL: address, Kind: FaultOf(err), Err: said}
 }
 
-// redactedError is an error worded for depositors: without the resolved addresses and without that
-// of our resolver, which would reveal the service's network. errors.As finds the original error.
+// redactedError is an error worded for depositors: what happened in plain words, without the resolved
+// addresses and without that of our resolver, which would reveal the service's network. errors.As finds
+// the original error.
 type redactedError struct {
 	text string
 	err  error
@@ -55,10 +59,10 @@ var (
 	dnsServer  = regexp.MustCompile(`(\blookup [^ ]+) on [^ ]+:`)
 )
 
-// forDepositors returns the error worded for depositors. If it removes something it logs the
-// original for operators.
+// forDepositors returns the error worded for depositors. If that changes its text it logs the original
+// for operators.
 func (h *HTTP) forDepositors(err error) error {
-	text := err.Error()
+	text := netfault.Word(err).Error()
 	if forbidden, ok := errors.AsType[*ForbiddenError](err); ok {
 		text = strings.ReplaceAll(text, forbidden.Error(), "it leads to an address that is refused")
 	}

@@ -55,7 +55,7 @@ func (e *Error) Error() string {
 		what = strings.TrimSpace(fmt.Sprintf("the server answered %d %s", e.Status, http.StatusText(e.Status)))
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s: %s", e.Op, e.URL, what)
+	fmt.Fprintf(&b, "%s %s: %s", e.doing(), e.URL, what)
 	if e.Err != nil {
 		fmt.Fprintf(&b, ": %v", e.Err)
 	}
@@ -66,6 +66,14 @@ func (e *Error) Error() string {
 		fmt.Fprintf(&b, "; %s", advice)
 	}
 	return b.String()
+}
+
+// doing says for people what was done.
+func (e *Error) doing() string {
+	if e.Op == "head" {
+		return "ask about"
+	}
+	return "fetch"
 }
 
 // Unwrap returns the cause.
@@ -138,7 +146,7 @@ func (f Fault) describe() (what, advice string) {
 	case FaultTLS:
 		return "the connection is not trustworthy", "check the server's certificate"
 	case FaultTimeout:
-		return "no answer in time", "check that the server is up and can be reached from here"
+		return "the server did not answer", "check that the server is up and can be reached from here"
 	case FaultStalled:
 		return "the data stopped coming", ""
 	case FaultConnection:

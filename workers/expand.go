@@ -109,12 +109,12 @@ func (w *Expand) resolveType(ctx context.Context, item *base.Item) (registry.Pay
 	}
 	body, err := w.payloads.Sources(item.Collection).Open(ctx, spec.URL, source.Point{})
 	if err != nil {
-		return "", fmt.Errorf("read the start of the payload: %w", err)
+		return "", err
 	}
 	defer body.Close()
 	head, err := io.ReadAll(io.LimitReader(body, intake.HeadLen))
 	if err != nil {
-		return "", fmt.Errorf("read the start of the payload: %w", err)
+		return "", err
 	}
 	return intake.Resolve(spec.Type, head)
 }

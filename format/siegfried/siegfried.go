@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/format"
+	"github.com/holdfast/holdfast/netfault"
 )
 
 // Options configure a Client. URL is required.
@@ -96,7 +97,7 @@ type Error struct {
 
 // Error says what happened and what to do.
 func (e *Error) Error() string {
-	return fmt.Sprintf("siegfried at %s: %v; start it (sf -serve) or correct HOLDFAST_SIEGFRIED_URL", e.URL, e.Err)
+	return fmt.Sprintf("siegfried at %s: %v; start it (sf -serve) or correct HOLDFAST_SIEGFRIED_URL", e.URL, netfault.Word(e.Err))
 }
 
 // Unwrap returns the cause.

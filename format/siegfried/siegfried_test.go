@@ -97,7 +97,7 @@ func TestFaultsAreTheSystems(t *testing.T) {
 		{"another signature file", "not PRONOM", func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, `{"siegfried":"1.11.2","identifiers":[{"name":"tika","details":"tika-mimetypes.xml"}],"files":[{"matches":[]}]}`)
 		}},
-		{"cut off", "EOF", func(w http.ResponseWriter, _ *http.Request) {
+		{"cut off", "closed too early", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "1000")
 			fmt.Fprint(w, `{"siegfried":`)
 		}},

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"github.com/holdfast/holdfast/netfault"
 	"github.com/holdfast/holdfast/storage"
 )
 
@@ -82,5 +84,26 @@ func wrap(op, key string, err error) error {
 	case status(err) == http.StatusInsufficientStorage:
 		return fmt.Errorf("%s %q: %w: %w", op, key, storage.ErrNoSpace, err)
 	}
-	return fmt.Errorf("%s %q: %w", op, key, err)
+	return fmt.Errorf("%s %q: %w", op, key, worded(err))
 }
+
+// worded returns the error in plain words, without the SDK's chain of calls.
+func worded(err error) error {
+	var api smithy.APIError
+	switch {
+	case errors.As(err, &api):
+		return &answerError{strings.TrimSuffix(fmt.Sprintf("the service answered %d %s: %s", status(err), api.ErrorCode(), api.ErrorMessage()), ": "), err}
+	case status(err) != 0:
+		return &answerError{fmt.Sprintf("the service answered %d %s", status(err), http.StatusText(status(err))), err}
+	}
+	return netfault.Word(err)
+}
+
+// answerError is an error in plain words.
+type answerError struct {
+	text string
+	err  error
+}
+
+func (e *answerError) Error() string { return e.text }
+func (e *answerError) Unwrap() error { return e.err }

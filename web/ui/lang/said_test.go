@@ -44,8 +44,9 @@ var sayings = map[string]saying{
 		fields: []string{"Message", "Expected", "Fix"}, calls: []string{"Sprintf"},
 		texts: []string{"fix", "line %d, column %d", "%d errors; correct them", "1 error; correct it"},
 	},
-	"noid":    {files: []string{"ark.go", "template.go"}, calls: errorsOf, texts: []string{"ARK %q", "NOID template %q", "a period or a brace must come before it"}},
-	"profile": {files: []string{"check.go", "document.go", "json.go", "yaml.go", "changes.go"}, calls: errorsOf},
+	"netfault": {element: 1, calls: errorsOf, returns: []string{"textOf", "textOfTLS"}},
+	"noid":     {files: []string{"ark.go", "template.go"}, calls: errorsOf, texts: []string{"ARK %q", "NOID template %q", "a period or a brace must come before it"}},
+	"profile":  {files: []string{"check.go", "document.go", "json.go", "yaml.go", "changes.go"}, calls: errorsOf},
 	"registry": {
 		calls: errorsOf, fields: []string{"Why"}, returns: []string{"instead", "WhyNot", "Reason", "mailTold"}, vars: []string{"impossible", "uploadOwners"},
 		texts: []string{"no act is possible any more", "function", "namespace", "1 try", "rights", "no rights, preservation level or embargo", "%s from %s"},
@@ -66,7 +67,7 @@ var sayings = map[string]saying{
 	},
 	"source": {
 		files: []string{"error.go", "exchange.go", "httpbody.go", "mux.go", "s3address.go", "upload.go", "classify.go", "guard.go"}, calls: errorsOf, returns: []string{"describe", "Remedy"}, texts: []string{
-			"head %s", "open %s", "read %s", "asks to wait %s", "connection refused", "connection reset by peer", "no such host", "i/o timeout", "unexpected EOF",
+			"ask about %s", "fetch %s", "open %s", "read %s", "asks to wait %s", "connection refused", "connection reset by peer", "no such host", "i/o timeout", "unexpected EOF",
 			"no such file or directory", "permission denied", "no space left on device",
 		},
 	},
