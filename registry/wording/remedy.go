@@ -85,3 +85,38 @@ func producer(w Words, a registry.Advice) string {
 	}
 	return ""
 }
+
+// RemedyForProducer is Remedy as it is told to the producer.
+func RemedyForProducer(w Words, r registry.Remedy) string { return Remedy(toProducer{w}, r) }
+
+// toProducer words what the producer does as something that the reader does.
+type toProducer struct{ Words }
+
+// T implements Words.
+func (w toProducer) T(key string, args ...any) string {
+	if own, ok := producersOwn[key]; ok {
+		key = own
+	}
+	return w.Words.T(key, args...)
+}
+
+// producersOwn are the texts that name the producer, as they are told to the producer.
+var producersOwn = map[string]string{
+	"%s, and submits this deposit alone": "%s, and deposit this object alone",
+	"%s, and submits it again":           "%s, and deposit it again",
+	"%s; if it is mended at its address, an admin requeues the item, for anything else the producer submits this deposit alone":         "%s; if you mend it at its address, ask an admin to requeue the item, for anything else deposit this object alone",
+	"%s; if it is mended at its address, an admin requeues the item, for anything else the producer submits it again":                   "%s; if you mend it at its address, ask an admin to requeue the item, for anything else deposit it again",
+	"%s; if it is mended at its address, an admin requeues the item from %s, for anything else the producer submits this deposit alone": "%s; if you mend it at its address, ask an admin to requeue the item from %s, for anything else deposit this object alone",
+	"%s; if it is mended at its address, an admin requeues the item from %s, for anything else the producer submits it again":           "%s; if you mend it at its address, ask an admin to requeue the item from %s, for anything else deposit it again",
+	"nothing, or the producer submits it again":                                                                            "nothing, or you deposit it again",
+	"the producer corrects the row and submits it alone, in a new batch":                                                   "correct the row and deposit it alone, in a new batch",
+	"an admin corrects the profile of the collection, then the producer submits this deposit alone":                        "an admin corrects the profile of the collection, then you deposit this object alone",
+	"the producer compares the file with the original, corrects the file or its digest":                                    "compare the file with the original, correct the file or its digest",
+	"the producer compares the file with the original, corrects the file or its size":                                      "compare the file with the original, correct the file or its size",
+	"the producer packs the container again":                                                                               "pack the container again",
+	"the producer corrects the deposit":                                                                                    "correct the deposit",
+	"the producer gives a digest by sha256 or sha512":                                                                      "give a digest by sha256 or sha512",
+	"the producer puts the file there, then an admin requeues the item; if the address is wrong, the producer corrects it": "put the file there, then ask an admin to requeue the item; if the address is wrong, correct it",
+	"the producer corrects the ARK or the local id":                                                                        "correct the ARK or the local id",
+	"the producer corrects the identifier, or submits without update":                                                      "correct the identifier, or submit without update",
+}

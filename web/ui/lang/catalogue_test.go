@@ -41,7 +41,7 @@ var computed = map[string]string{
 	"string":           "enumerations",
 	"fmt.Sprint(act)":  "enumerations",
 	"own.text":         "refusals of package signin",
-	"key":              "arguments of rich.T",
+	"key":              "arguments of rich.T, and texts that are told to the producer",
 }
 
 // keys gathers the keys of all texts: those of templates and code below web/ui, of the menu, of acts

@@ -58,6 +58,7 @@ var sayings = map[string]saying{
 	"registry/query":     {element: 2, calls: errorsOf},
 	"registry/schedules": {calls: errorsOf, wrapping: true},
 	"registry/storages":  {files: []string{"storages.go"}, calls: errorsOf, wrapping: true, texts: []string{"storage %s", "collection %s"}},
+	"registry/wording":   {vars: []string{"producersOwn"}},
 	"registry/work": {
 		files: []string{"hold.go", "priority.go", "slotshare.go"}, calls: errorsOf, wrapping: true,
 		texts: []string{

@@ -38,6 +38,12 @@ func (v *view) remedy(what registry.Remedy, text string) template.HTML {
 	return r.html(r.either(wording.Remedy(words{r}, what), text))
 }
 
+// remedyForProducer is remedy as it is told to the producer.
+func (v *view) remedyForProducer(what registry.Remedy, text string) template.HTML {
+	r := &rich{view: v}
+	return r.html(r.either(wording.RemedyForProducer(words{r}, what), text))
+}
+
 // either is a sentence of statements or, where this program does not know them, of their English.
 func (r *rich) either(worded, english string) string {
 	if worded != "" {
