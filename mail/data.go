@@ -1,6 +1,9 @@
 package mail
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Kind names a mail, and its two templates: KIND.txt and KIND.html.
 type Kind string
@@ -32,6 +35,9 @@ type Batch struct {
 	Submitted  time.Time
 	Link       string // to its page; "" if the service has no public address
 }
+
+// Heading is what mails call the batch: its title, else its name.
+func (b Batch) Heading() string { return cmp.Or(b.Title, b.Name) }
 
 // Queued is the data of the mail about an accepted batch.
 type Queued struct {
@@ -83,7 +89,7 @@ type Changes struct {
 
 // Job is one job of a batch.
 type Job struct {
-	Name     string
+	Name     string // its title, else its file's
 	Place    string // in its batch, such as "row 3, line 5"
 	Repeats  string // the place of the earlier row that this one repeats, or ""
 	LocalIDs string // several with "; " between them

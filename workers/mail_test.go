@@ -167,7 +167,7 @@ func TestMail_Stopped(t *testing.T) {
 	must(t, err)
 	o.wait(time.Minute)
 	sent := o.deliver()
-	if len(sent) != 1 || sent[0].To != "ann@example.org" || sent[0].Subject != "Holdfast STOPPED: batch bätch.checkm (test) was aborted" {
+	if len(sent) != 1 || sent[0].To != "ann@example.org" || sent[0].Subject != "Holdfast STOPPED: batch <b>Größe</b> Bcc: eve@example.org (test) was aborted" {
 		t.Fatalf("mails %+v", sent)
 	}
 	has(t, "text", sent[0].Text, "Why:        the <wrong> folder", "no further report", "should still be preserved", "Jobs:       4", "1 object is preserved and stays",
@@ -188,7 +188,7 @@ func TestMail(t *testing.T) {
 	o := newOffice(t, registry.MailRules{To: []string{"curator@example.org"}, Queued: true})
 	batch := o.manifest([]string{"ann@example.org"}, "a.txt", "bad.txt", "ö.txt")
 	queued := o.deliver()
-	if len(queued) != 2 || queued[0].Subject != "Holdfast: batch bätch.checkm (test) was received" || !queued[0].TLS || queued[0].User != "holdfast" {
+	if len(queued) != 2 || queued[0].Subject != "Holdfast: batch <b>Größe</b> Bcc: eve@example.org (test) was received" || !queued[0].TLS || queued[0].User != "holdfast" {
 		t.Fatalf("queued: %+v", queued)
 	}
 	o.settle(batch)
@@ -197,7 +197,7 @@ func TestMail(t *testing.T) {
 		t.Fatalf("%d reports", len(report))
 	}
 	m := report[1]
-	if m.To != "ann@example.org" || m.Subject != "Holdfast FAILED: batch bätch.checkm (test) - 2 completed, 1 failed" || m.Header.Get("Bcc") != "" {
+	if m.To != "ann@example.org" || m.Subject != "Holdfast FAILED: batch <b>Größe</b> Bcc: eve@example.org (test) - 2 completed, 1 failed" || m.Header.Get("Bcc") != "" {
 		t.Errorf("to %s: %s", m.To, m.Subject)
 	}
 	has(t, "text", m.Text, batch, "Title:      <b>Größe</b> Bcc: eve@example.org", "Jobs:       3, 2 completed, 1 failed", "row 2, line 7: ", "(loc-2): Failed", "error: ", "fault of: the deposit",
@@ -239,7 +239,7 @@ func TestMail(t *testing.T) {
 	must(t, err)
 	o.close(batch)
 	update := o.deliver()
-	if len(update) != 2 || update[0].Subject != "Holdfast UPDATED: batch bätch.checkm (test) - 3 completed, 0 failed" {
+	if len(update) != 2 || update[0].Subject != "Holdfast UPDATED: batch <b>Größe</b> Bcc: eve@example.org (test) - 3 completed, 0 failed" {
 		t.Fatalf("update: %+v", update)
 	}
 	has(t, "update", update[0].Text, "the changes since report 1", "All of it is preserved now", "Since report 1: 1 now completed, 0 still failed, 0 newly failed", "row 2, line 7: ")
@@ -377,7 +377,7 @@ func TestMail_Safe(t *testing.T) {
 	must(t, err)
 	o.wait(time.Hour)
 	got := o.deliver()
-	if len(got) != 1 || got[0].Subject != "Holdfast: batch bätch.checkm (test) is safe, you can delete your own copy" {
+	if len(got) != 1 || got[0].Subject != "Holdfast: batch <b>Größe</b> Bcc: eve@example.org (test) is safe, you can delete your own copy" {
 		t.Fatalf("%+v", got)
 	}
 	has(t, "text", got[0].Text, "Objects:    2, each in storage", "Read back:  all since 20")

@@ -125,7 +125,7 @@ func (w *Mails) attention(ctx context.Context, d *mail.Digest) error {
 		})
 	}
 	if o := a.Oldest; o != nil {
-		d.Waiting = &mail.Waiting{ID: o.ID, Name: o.Name, State: string(o.State), Since: o.CreatedAt, Link: w.link(o.ID)}
+		d.Waiting = &mail.Waiting{ID: o.ID, Name: o.Heading(), State: string(o.State), Since: o.CreatedAt, Link: w.link(o.ID)}
 		if why, err := w.Registry.Why(ctx, o.ID); err == nil {
 			d.Waiting.Why = why.Sentence
 		} else {

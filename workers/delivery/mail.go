@@ -287,7 +287,7 @@ func (w *Mails) jobs(ctx context.Context, q registry.ReportQuery) (out []mail.Jo
 			repeats = j.Repeats.String()
 		}
 		out = append(out, mail.Job{
-			Name: j.Name, Place: registry.PlaceText(j.Row, j.Line), Repeats: repeats, LocalIDs: strings.Join(j.LocalIDs, "; "), ARK: j.ARK, Version: j.Version, State: string(j.State), Error: j.Error,
+			Name: j.Heading(), Place: registry.PlaceText(j.Row, j.Line), Repeats: repeats, LocalIDs: strings.Join(j.LocalIDs, "; "), ARK: j.ARK, Version: j.Version, State: string(j.State), Error: j.Error,
 			Fault: faultOf(j.Class), Fix: j.Fix, Link: w.link(j.ItemID),
 		})
 	}
