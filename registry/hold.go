@@ -52,6 +52,11 @@ type Hold struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
+// CoversStage reports whether the hold keeps every item from starting a step of the stage.
+func (h Hold) CoversStage(stage Stage) bool {
+	return h.Scope == HoldAll || h.Scope == HoldIngest && takesIn(stage) || h.Scope == HoldStage && h.Key == string(stage)
+}
+
 // Covers reports whether the hold keeps an item from starting its next step. That is the step of
 // its stage or, while it runs, the one after. No hold covers a settled item.
 func (h Hold) Covers(it WorkItem) bool {
@@ -60,12 +65,8 @@ func (h Hold) Covers(it WorkItem) bool {
 	}
 	stage := nextStart(it)
 	switch h.Scope {
-	case HoldAll:
-		return true
-	case HoldIngest:
-		return takesIn(stage)
-	case HoldStage:
-		return h.Key == string(stage)
+	case HoldAll, HoldIngest, HoldStage:
+		return h.CoversStage(stage)
 	case HoldCollection:
 		return takesIn(stage) && h.Key == it.Collection
 	case HoldVolume:

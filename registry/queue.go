@@ -152,6 +152,7 @@ type StageQueue struct {
 	// AtLimit are the ready items that a limit of the stage or of their collection keeps from starting.
 	AtLimit     int64      `json:"at_limit,omitempty"`
 	Held        int64      `json:"held"`
+	Paused      bool       `json:"paused,omitempty"` // a hold keeps everything of the stage from starting
 	Running     int64      `json:"running"`
 	Failed      int64      `json:"failed"`          // failed items; from MostFailedCounted on, there may be more
 	Limit       int        `json:"limit,omitempty"` // how many may run at once, see [Limit]; 0: any number
@@ -214,6 +215,12 @@ func (q QueueStatus) Needed(stage Stage) bool {
 	return slices.ContainsFunc(q.Stages, func(s StageQueue) bool {
 		return (s.Stage == stage || follows && takesIn(s.Stage)) && (s.Startable() > 0 || s.Running > 0)
 	})
+}
+
+// Wakes reports whether a stage shall get its first worker: it is needed, has no live worker, and no
+// hold keeps everything of it from starting.
+func (q QueueStatus) Wakes(stage Stage) bool {
+	return q.Needed(stage) && slices.ContainsFunc(q.Stages, func(s StageQueue) bool { return s.Stage == stage && s.Workers == 0 && !s.Paused })
 }
 
 // ThroughputReader reads what was preserved and failed over time.

@@ -230,11 +230,15 @@ func waitingQuery(readiness, waits, stage string, scopes map[registry.HoldScope]
 // readyItems counts ready items by stage and collection.
 type readyItems map[registry.Stage]map[string]int64
 
-// addWaiting counts each waiting item once: as held, as waiting for something else, or as ready.
+// addWaiting counts each waiting item once: as held, as waiting for something else, or as ready. It notes
+// which stages are held as a whole.
 func (s *Search) addWaiting(ctx context.Context, q *registry.QueueStatus) (readyItems, error) {
 	holds, err := s.sharedHolds(ctx)
 	if err != nil {
 		return nil, err
+	}
+	for i := range q.Stages {
+		q.Stages[i].Paused = slices.ContainsFunc(holds, func(h registry.Hold) bool { return h.CoversStage(q.Stages[i].Stage) })
 	}
 	scopes, err := s.HoldScopes(ctx)
 	if err != nil {

@@ -2,6 +2,7 @@ package worktest
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -16,6 +17,7 @@ func queueTests() tests {
 		"status_counts_every_waiting_item_once":  queueCounts,
 		"status_of_an_empty_queue":               queueEmpty,
 		"backlog_is_what_more_workers_can_start": queueBacklog,
+		"stages_wake_for_what_may_start":         queueWakes,
 		"status_tells_messages_from_items":       queueRung,
 		"pause_lets_steps_end_and_nothing_start": queuePause,
 		"drain_tells_when_the_last_step_ends":    queueDrain,
@@ -161,6 +163,50 @@ func queueBacklog(f *fixture) {
 	f.Release(registry.HoldAll, "")
 	is("work and no worker", 3, registry.DefaultSlots, 0) // with the item that waited for room
 	needs("work and no worker", true)
+}
+
+// queueWakes: stages that are needed and have no worker wake, those of a deposit together. What is paused or
+// held as a whole wakes nobody, also while a step still runs; neither do items that are held.
+func queueWakes(f *fixture) {
+	wakes := func(when string, want ...registry.Stage) {
+		f.Helper()
+		q := f.Queue()
+		for _, stage := range []registry.Stage{registry.Expand, registry.Estimate, registry.Process, registry.Scan, registry.Fixity} {
+			if got := q.Wakes(stage); got != slices.Contains(want, stage) {
+				f.Errorf("%s: %s wakes: %t", when, stage, got)
+			}
+		}
+	}
+	wakes("nothing waits")
+	_, jobs := f.Batch(2)
+	wakes("jobs wait", registry.Expand, registry.Estimate, registry.Process)
+	for _, h := range []struct {
+		scope registry.HoldScope
+		key   string
+		left  []registry.Stage
+	}{
+		{registry.HoldAll, "", nil},
+		{registry.HoldIngest, "", nil},
+		{registry.HoldCollection, registrytest.Mnemonic, nil},
+		{registry.HoldStage, string(registry.Estimate), nil},
+		{registry.HoldStage, string(registry.Process), []registry.Stage{registry.Expand, registry.Estimate}},
+		{registry.HoldItem, jobs[0], []registry.Stage{registry.Expand, registry.Estimate, registry.Process}},
+	} {
+		f.Hold(h.scope, h.key)
+		wakes(fmt.Sprintf("a hold of scope %s %s", h.scope, h.key), h.left...)
+		f.Release(h.scope, h.key)
+	}
+	f.Renewal("worker-1", registry.Estimate, 4)
+	wakes("one has a worker", registry.Expand, registry.Process)
+	running := f.TakeItem(jobs[0])
+	f.Hold(registry.HoldAll, "")
+	wakes("paused, and a step runs")
+	f.Release(registry.HoldAll, "")
+	f.Hold(registry.HoldItem, jobs[1])
+	wakes("a step runs, and the other job is held", registry.Expand, registry.Process)
+	f.Done(running.Lease)
+	f.Clock.Pass(2 * time.Minute)
+	wakes("the next stage has work, and the worker is gone", registry.Expand, registry.Estimate, registry.Process)
 }
 
 // queueDrain: while everything is held, with or without a stop of what runs, the queue says how many
