@@ -119,12 +119,23 @@ const (
 // fixed are the settings whose values follow from the rest of services.yaml.
 var fixed = map[string]string{
 	"HOLDFAST_CLOUDWATCH":       published.Namespace,
+	"HOLDFAST_ECS_CLUSTER":      "!Ref Cluster",
+	"HOLDFAST_ECS_MOST":         mostOfStages(),
 	"HOLDFAST_GRACE":            "90s", // stopTimeout is 120 s, the most that Fargate allows and what Spot gives
 	"HOLDFAST_LISTEN":           "0.0.0.0:8080",
 	"HOLDFAST_NSQLOOKUPD_ADDRS": "'nsqlookupd-1.holdfast.internal:4161,nsqlookupd-2.holdfast.internal:4161'",
 	"HOLDFAST_STAGING_URL":      fmt.Sprintf(stagingURL, "Staging"),
 	"HOLDFAST_STORAGE_URL":      fmt.Sprintf(storageURL, "Storage", "Storage"),
 	"HOLDFAST_URL":              "http://registry.holdfast.internal:8080",
+}
+
+// mostOfStages is the value of HOLDFAST_ECS_MOST.
+func mostOfStages() string {
+	var all []string
+	for _, stage := range registry.Stages() {
+		all = append(all, fmt.Sprintf("%s=${%sMost}", stage, title(string(stage))))
+	}
+	return "!Sub '" + strings.Join(all, ",") + "'"
 }
 
 // required are the settings that an operator must give.
@@ -315,7 +326,7 @@ func TestGeneratedServices(t *testing.T) {
 	migrated, migrates := split("migrate")
 	generatedtest.Part(t, "ecs/services.yaml", "registry", made("registry.yaml.tmpl", map[string]any{
 		"Size": ofRegistry, "Policies": registryPolicies, "Environment": environment, "Secrets": secrets, "Migrated": migrated, "Migrate": migrates, "Reads": readsOf(secrets),
-		"Metrics": published, "First": registry.Stages()[0],
+		"Metrics": published, "First": registry.Stages()[0], "Stages": registry.Stages(),
 	}))
 	generatedtest.Part(t, "ecs/services.yaml", "queue", made("queue.yaml.tmpl", map[string]any{
 		"Size": small, "Numbers": []int{1, 2}, "Lookups": []string{"", "Nsqlookupd1", "Nsqlookupd2"}, "Nsqds": []string{"", "Nsqd1", "Nsqd2"},

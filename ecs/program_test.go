@@ -156,7 +156,7 @@ func TestScaling_Figures(t *testing.T) {
 			}
 		}
 		if want := []string{
-			figure("BacklogSeconds"), figure("BacklogSeconds"), figure("SlotUtilization"), figure("Needed"), figure("Needed"), figure("LiveWorkers"),
+			figure("BacklogSeconds"), figure("BacklogSeconds"), figure("SlotUtilization"), figure("Needed"), figure("LiveWorkers"), figure("Needed"), figure("LiveWorkers"),
 		}; !slices.Equal(got, want) {
 			t.Errorf("stage %s reads %v, want %v", stage, got, want)
 		}
@@ -179,6 +179,53 @@ func TestScaling_Figures(t *testing.T) {
 		return slices.Contains(s.Actions, "cloudwatch:PutMetricData") && fmt.Sprint(s.Condition) == "map[StringEquals:map[cloudwatch:namespace:Holdfast]]"
 	}) {
 		t.Error("the Registry may not publish its figures, or may publish others")
+	}
+}
+
+// TestFirstWorkers: the Registry knows the cluster and the bounds of the stages' services, and it alone may
+// change their counts: of these services only, without giving them tasks of others or commands inside tasks.
+func TestFirstWorkers(t *testing.T) {
+	template := cfntest.Load(t, "services.yaml")
+	service := func(name string) string { return "arn:aws:ecs:eu-central-1:123456789012:service/<Cluster>/" + name }
+	told := map[string]string{}
+	for _, c := range containers(t, template, false) {
+		if role, _, ours := c.ours(); ours && role == "registry" {
+			told = c.environment
+		}
+	}
+	var most config.Workers
+	if err := most.Decode(told["HOLDFAST_ECS_MOST"]); err != nil || told["HOLDFAST_ECS_CLUSTER"] != "<Cluster>" {
+		t.Errorf("the Registry is told of the cluster %s and the bounds %s: %v", told["HOLDFAST_ECS_CLUSTER"], told["HOLDFAST_ECS_MOST"], err)
+	}
+	for _, stage := range registry.Stages() {
+		if n, ok := most[stage]; !ok || n != resolved(t, template, title(string(stage))+"Scaling", values(false))["MaxCapacity"] {
+			t.Errorf("the Registry is told that %s may have %d workers: %t", stage, n, ok)
+		}
+	}
+	for _, id := range ofType(template, "AWS::IAM::Role") {
+		all, err := template.Allowed(id, values(false))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, action := range []string{"ecs:UpdateService", "ecs:DescribeServices"} {
+			for _, stage := range registry.Stages() {
+				if may, want := cfntest.Allows(all, action, service(string(stage))), id == "RegistryRole"; may != want {
+					t.Errorf("%s may %s of %s: %t", id, action, stage, may)
+				}
+			}
+			for _, other := range []string{"registry", "nsqd-1", "expand-2"} {
+				if cfntest.Allows(all, action, service(other)) {
+					t.Errorf("%s may %s of %s", id, action, other)
+				}
+			}
+		}
+		for _, s := range all {
+			const within = "map[ArnLikeIfExists:map[ecs:task-definition:arn:aws:ecs:eu-central-1:123456789012:task-definition/stack-*] " +
+				"StringEqualsIfExists:map[ecs:enable-execute-command:false]]"
+			if slices.Contains(s.Actions, "ecs:UpdateService") && fmt.Sprint(s.Condition) != within {
+				t.Errorf("%s may %v if %v", id, s.Actions, s.Condition)
+			}
+		}
 	}
 }
 

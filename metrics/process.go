@@ -19,7 +19,8 @@ var (
 
 	Relay = counter("relay_messages_total", "Messages of the relay to workers: `offered` (found due), then `published`, or `refused` (not published, and due again).", "outcome").
 		from0("offered", "published", "refused")
-	Swept = counter("sweep_attempts_total", "Attempts that the sweep ended because their lease had run out.").from0()
+	FirstWorkers = counter("first_workers_total", "First workers of stages that the Registry asked Amazon ECS to start (`HOLDFAST_ECS_CLUSTER`): `done`, or `failed`, and then the alarm at CloudWatch starts one.", "outcome").from0("done", "failed")
+	Swept        = counter("sweep_attempts_total", "Attempts that the sweep ended because their lease had run out.").from0()
 
 	Request = timer("http_request_duration_seconds", "Requests of the API, of workers and of pages, by the pattern of their route and the class of their status (`2xx`; `507`, refused for want of room, and `503`, refused while a payload is checked or submissions are not accepted, are classes of their own). Requests that wait for events, such as streams, last as long as they wait. `none`: no route has the address.", brief, "route", "method", "status")
 

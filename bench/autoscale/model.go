@@ -26,6 +26,7 @@ type Options struct {
 	// StartLeast and StartMost bound the time from the request for a worker to its first claim; 0: by
 	// the platform.
 	StartLeast, StartMost time.Duration
+	Refused               bool // ECS starts no worker because the Registry asks
 	// Processors of a worker that fetches or writes content, and of the others; 0: as in
 	// ecs/services.yaml.
 	LargeCores, SmallCores float64
@@ -271,12 +272,34 @@ func (m *model) queueStatus() (q registry.QueueStatus) {
 	return q
 }
 
-// publish sends the figures to CloudWatch.
+// publish counts, has ECS start first workers, and sends the figures to CloudWatch.
 func (m *model) publish() {
 	q := m.queueStatus()
-	for _, take := range m.published {
-		take(q)
+	send := func() {
+		for _, take := range m.published {
+			take(q)
+		}
 	}
+	var first []*station
+	if m.o.Platform == ECS && m.o.Policy.Asks && !m.o.Refused {
+		for _, s := range m.stages {
+			if of, needed := m.figure(q, s); needed && of.Workers == 0 {
+				first = append(first, s)
+			}
+		}
+	}
+	if len(first) == 0 {
+		send()
+		return
+	}
+	m.at(m.now+askTime, func() {
+		for _, s := range first {
+			if q.Stages[s.i].Workers = 1; s.desired == 0 {
+				s.want(1)
+			}
+		}
+		send()
+	})
 }
 
 func (s *station) ready() int   { return len(s.queue[0]) + len(s.queue[1]) }

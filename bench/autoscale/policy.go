@@ -28,6 +28,9 @@ type Policy struct {
 	Publish, WakePeriod time.Duration
 	// AtOnce: CloudWatch also gets figures when a deposit comes to idle stages.
 	AtOnce bool
+	// Asks: before it sends figures, the Registry has ECS start first workers; the alarm does so if that is
+	// refused. Starts: a stage without workers has some load, so that tracking keeps the first one that starts.
+	Asks, Starts bool
 	// Busy: busy slots keep their workers. Together: the stages of a deposit get their first workers
 	// at the same time ([registry.QueueStatus.Needed]).
 	Busy, Together bool
@@ -43,7 +46,7 @@ type Policy struct {
 func Deployed() Policy {
 	return Policy{
 		Target: 300 * time.Second, OutCooldown: 120 * time.Second, InCooldown: 300 * time.Second, WakeCooldown: 120 * time.Second,
-		Publish: cloudwatch.Every, WakePeriod: 10 * time.Second, AtOnce: true, Busy: true, Together: true,
+		Publish: cloudwatch.Every, WakePeriod: 10 * time.Second, AtOnce: true, Asks: true, Starts: true, Busy: true, Together: true,
 		Poll: 15 * time.Second, IdleFor: 300 * time.Second, Settle: 300 * time.Second,
 	}
 }
@@ -53,7 +56,7 @@ func Deployed() Policy {
 func Former() Policy {
 	p := Deployed()
 	p.Target, p.OutCooldown = 120*time.Second, 60*time.Second
-	p.Publish, p.WakePeriod, p.AtOnce, p.Busy, p.Together = time.Minute, time.Minute, false, false, false
+	p.Publish, p.WakePeriod, p.AtOnce, p.Asks, p.Starts, p.Busy, p.Together = time.Minute, time.Minute, false, false, false, false, false
 	return p
 }
 
@@ -82,6 +85,7 @@ const (
 // them.
 const (
 	alarmDelay  = 5.0  // from the end of a period to the act of its alarm
+	askTime     = 2.0  // until ECS has taken the requests for first workers
 	scrapeEvery = 15.0 // of Prometheus
 	reconcile   = 10.0 // between two looks of ECS or Kubernetes at what runs
 )
@@ -95,7 +99,7 @@ const (
 
 // What Holdfast does, in seconds: cmd/node/protect.go, base, registry/work, periodic/cloudwatch.
 const (
-	publishTime = 1.0 // from the deposit to its figures at CloudWatch, see cloudwatch.Publisher
+	publishTime = 1.0 // from the deposit until its figures are counted, see cloudwatch.Publisher
 	protectIdle = 15.0
 	mostProtect = 1800.0
 	protectGap  = 60.0

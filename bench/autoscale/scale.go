@@ -32,7 +32,11 @@ type tracking struct {
 func (t *tracking) start(m *model, s *station) {
 	m.published = append(m.published, func(q registry.QueueStatus) { t.told(m, s, q) })
 	phase := m.random.Float64() * 2 // alarms of different stages act one after the other
-	m.each(trackPeriod+alarmDelay+phase, trackPeriod, func() { t.look(m, s) })
+	m.each(trackPeriod, trackPeriod, func() {
+		if t.close() {
+			m.at(m.now+alarmDelay+phase, func() { t.look(m, s) })
+		}
+	})
 	period := m.o.Policy.WakePeriod.Seconds()
 	m.each(period, period, func() {
 		wakes := t.needed && t.live < 1
@@ -50,27 +54,32 @@ func (t *tracking) told(m *model, s *station, q registry.QueueStatus) {
 	if m.o.Policy.Busy {
 		load = max(load, of.Utilization()*m.o.Policy.Target.Seconds())
 	}
-	if m.o.Policy.Together && needed {
+	if m.o.Policy.Together && needed || m.o.Policy.Starts && of.Workers < 1 {
 		load = max(load, leastLoad)
 	}
 	t.period, t.seen = max(t.period, load), true
 	t.needed, t.live = t.needed || needed, max(t.live, of.Workers)
 }
 
-// leastLoad keeps one worker.
+// leastLoad keeps one worker, and starts none.
 const leastLoad = 0.001
 
-// look evaluates both alarms of target tracking.
-func (t *tracking) look(m *model, s *station) {
+// close ends a minute, and reports whether there were figures.
+func (t *tracking) close() bool {
 	if !t.seen {
-		return
+		return false
 	}
 	t.points = append(t.points, t.period)
 	if len(t.points) > inDataPoints {
 		t.points = t.points[1:]
 	}
-	value := t.period
 	t.period, t.seen = 0, false
+	return true
+}
+
+// look is the act of both alarms of target tracking.
+func (t *tracking) look(m *model, s *station) {
+	value := t.points[len(t.points)-1]
 	target := m.o.Policy.Target.Seconds()
 	n := len(t.points)
 	high := n >= outDataPoint

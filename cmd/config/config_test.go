@@ -3,6 +3,7 @@ package config_test
 import (
 	"errors"
 	"log/slog"
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -127,6 +128,7 @@ func TestLoad_AllFaultsAtOnce(t *testing.T) {
 		"HOLDFAST_HOST_BYTES_PER_SECOND":    "1MB",
 		"HOLDFAST_SECRET_KEY":               "hunter2",
 		"HOLDFAST_RECEIPT_KEY":              "hunter2",
+		"HOLDFAST_ECS_MOST":                 "download",
 	}
 	set(t, bad)
 	_, err := config.Load(t.Context(), config.Default())
@@ -233,6 +235,33 @@ func TestBytesAndRates(t *testing.T) {
 		if err := got.Decode(text); err == nil {
 			t.Errorf("%q is taken for a rate of %v", text, got)
 		}
+	}
+}
+
+func TestWorkers(t *testing.T) {
+	for text, want := range map[string]config.Workers{"scan=0": {registry.Scan: 0}, "download=20, newer = 5": {registry.Download: 20, "newer": 5}} {
+		var got config.Workers
+		if err := got.Decode(text); err != nil || !maps.Equal(got, want) {
+			t.Errorf("%q: %v, %v; want %v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "scan", "scan=", "=1", "scan=-1", "scan=1,", "scan=1 download=2"} {
+		var got config.Workers
+		if err := got.Decode(text); err == nil {
+			t.Errorf("%q is taken for %v", text, got)
+		}
+	}
+}
+
+// TestLoad_FirstWorkers: who has first workers started publishes figures for the rest of the scaling.
+func TestLoad_FirstWorkers(t *testing.T) {
+	set(t, map[string]string{"HOLDFAST_ECS_CLUSTER": "archive"})
+	if _, err := config.Load(t.Context(), config.Default()); err == nil || !strings.Contains(err.Error(), "HOLDFAST_CLOUDWATCH") {
+		t.Errorf("without figures: %v", err)
+	}
+	set(t, map[string]string{"HOLDFAST_ECS_CLUSTER": "archive", "HOLDFAST_CLOUDWATCH": "Archive", "HOLDFAST_ECS_MOST": "scan=0"})
+	if c, err := config.Load(t.Context(), config.Default()); err != nil || c.ECSCluster != "archive" || c.ECSMost[registry.Scan] != 0 || len(c.ECSMost) != 1 {
+		t.Errorf("read as %q and %v, %v", c.ECSCluster, c.ECSMost, err)
 	}
 }
 

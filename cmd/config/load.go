@@ -220,6 +220,9 @@ func (c Config) check() []error {
 	judge("CLAMD_ADDR", c.ClamdAddr, isAddr(c.ClamdAddr) || strings.HasPrefix(c.ClamdAddr, "/"))
 	judge("SIEGFRIED_URL", c.SiegfriedURL, isWeb(c.SiegfriedURL))
 	judge("TRACES_URL", c.TracesURL, isWeb(c.TracesURL))
+	if c.ECSCluster != "" && c.CloudWatch == "" {
+		faults = append(faults, fault("CLOUDWATCH", "", errors.New("HOLDFAST_ECS_CLUSTER needs it: what else scales the services reads the figures there")))
+	}
 	if _, err := secret.Parse(c.SecretKey); err != nil {
 		faults = append(faults, fault("SECRET_KEY", c.SecretKey, err))
 	}

@@ -29,6 +29,25 @@ func (c *Count) Decode(text string) error {
 	return nil
 }
 
+// Workers are numbers of workers, by stage. Stages that this version does not know may be among them: in a
+// rolling upgrade processes of two versions have the same variables.
+type Workers map[registry.Stage]int
+
+// Decode implements envconfig.Decoder.
+func (w *Workers) Decode(text string) error {
+	all := Workers{}
+	for part := range strings.SplitSeq(text, ",") {
+		stage, number, _ := strings.Cut(part, "=")
+		n, err := strconv.Atoi(strings.TrimSpace(number))
+		if stage = strings.TrimSpace(stage); stage == "" || err != nil || n < 0 {
+			return errForm
+		}
+		all[registry.Stage(stage)] = n
+	}
+	*w = all
+	return nil
+}
+
 // Duration is a span of time above 0; 0 if not set.
 type Duration time.Duration
 

@@ -5,13 +5,15 @@ import (
 	"net"
 
 	"github.com/holdfast/holdfast/periodic/cloudwatch"
+	"github.com/holdfast/holdfast/periodic/firstworker"
+	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/receipt"
 	"github.com/holdfast/holdfast/registry/sqlstore"
 	"github.com/holdfast/holdfast/source"
 )
 
-// RegistryOptions has the options of Registry. All must be set, except ReceiptKey, CloudWatch and
-// one of the fields of NSQ.
+// RegistryOptions has the options of Registry. All must be set, except ReceiptKey, CloudWatch, ECS
+// and one of the fields of NSQ.
 type RegistryOptions struct {
 	Common
 	Work // the leases and topics of the workers, which run elsewhere
@@ -21,6 +23,13 @@ type RegistryOptions struct {
 	Database   string
 	ReceiptKey *receipt.Key // signs receipts; nil: none are signed
 	CloudWatch string       // the namespace for the stages' backlog; "": it is not sent
+	ECS        ECS
+}
+
+// ECS says where first workers of stages are started, while the backlog is sent.
+type ECS struct {
+	Cluster string // at Amazon ECS; "": they are not
+	Most    map[registry.Stage]int
 }
 
 // Registry runs API, pages, relay and sweep over a database. On PostgreSQL several such processes
@@ -59,7 +68,11 @@ func Registry(ctx context.Context, o RegistryOptions) (*Node, error) {
 			return err
 		}
 		if o.CloudWatch != "" {
-			n.run((&cloudwatch.Publisher{Registry: d.registry, Namespace: o.CloudWatch, Log: n.Log}).Run)
+			p := &cloudwatch.Publisher{Registry: d.registry, Namespace: o.CloudWatch, Log: n.Log}
+			if o.ECS.Cluster != "" {
+				p.Start = (&firstworker.Services{Cluster: o.ECS.Cluster, Most: o.ECS.Most, Log: n.Log}).Start
+			}
+			n.run(p.Run)
 		}
 		return n.runRegistry(ctx, d, listener, o.producer())
 	})

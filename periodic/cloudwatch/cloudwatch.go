@@ -1,8 +1,9 @@
 // Package cloudwatch sends each stage's backlog, the utilization of its slots, whether it is needed and
-// the number of its workers to Amazon CloudWatch, where services on Amazon ECS scale by them.
+// the number of its workers to Amazon CloudWatch, where services on Amazon ECS scale by them. Before that it
+// has the first workers started.
 //
-// Every Registry process sends the same figures, so that no process has to be chosen and none is
-// missed when it ends. Read them with the statistic Maximum; a sum would count each process.
+// Every Registry process does the same, so that no process has to be chosen and none is missed when it
+// ends. Read the figures with the statistic Maximum; a sum would count each process.
 package cloudwatch
 
 import (
@@ -27,11 +28,12 @@ const (
 	BacklogSeconds  = "BacklogSeconds"  // seconds of work that wait for each slot of live workers, see registry.StageQueue.Backlog
 	SlotUtilization = "SlotUtilization" // percent of these slots that are busy, see registry.StageQueue.Utilization
 	Needed          = "Needed"          // 1: the stage needs a worker, see registry.QueueStatus.Needed
-	LiveWorkers     = "LiveWorkers"     // live workers that are not stopping
+	LiveWorkers     = "LiveWorkers"     // live workers that are not stopping; 1 while the first one is started
 	Stage           = "Stage"
 )
 
-// Every is the interval of requests: the alarm that starts a stage's first worker looks as often.
+// Every is the interval of requests: the alarm that starts a stage's first worker, where nobody else
+// does, looks as often.
 // resolution makes CloudWatch keep figures of single seconds, as alarms below a minute need.
 const (
 	Every      = 10 * time.Second
@@ -52,15 +54,19 @@ type Publisher struct {
 		AwaitFeed(ctx context.Context, after int64) error
 	}
 	Namespace string
-	Log       *slog.Logger
-	Every     time.Duration // 0: the constant Every
+	// Start has the first worker of each of these stages started, and returns those of which one is being
+	// started. It may be called again before that lives. nil: the alarm has to do it, as for the others.
+	Start func(ctx context.Context, stages []registry.Stage) (started []registry.Stage)
+	Log   *slog.Logger
+	Every time.Duration // 0: the constant Every
 
 	client *cloudwatch.Client
 	rest   time.Time // counting a large queue begins again only then
 }
 
-// Run sends at once and then at each interval until ctx ends. While no deposit is on its way, it also
-// sends within a second or so when a stage gets work: what follows a deposit is sent in its turn. It logs
+// Run has first workers started and sends, at once and then at each interval until ctx ends. While no deposit
+// is on its way, it also does so within a second or so when a stage gets work: what follows a deposit has its
+// turn. It logs
 // the first of consecutive failures and the first success after them.
 func (p *Publisher) Run(ctx context.Context) {
 	periodic.Job{
@@ -71,8 +77,8 @@ func (p *Publisher) Run(ctx context.Context) {
 
 func (p *Publisher) every() time.Duration { return cmp.Or(p.Every, Every) }
 
-// round sends the figures. While the stages of deposits are idle, it goes on until the next round
-// begins, and sends them again when an idle stage gets work.
+// round has first workers started and sends the figures. While the stages of deposits are idle, it goes on
+// until the next round begins, and does so again when an idle stage gets work.
 func (p *Publisher) round(ctx context.Context) error {
 	until := time.Now().Add(p.every())
 	var sent *registry.QueueStatus
@@ -86,7 +92,7 @@ func (p *Publisher) round(ctx context.Context) error {
 			return err
 		}
 		if sent == nil || woke(*sent, q) {
-			if err := p.send(ctx, q); err != nil {
+			if err := p.send(ctx, q, p.start(ctx, q)); err != nil {
 				return err
 			}
 			sent = &q
@@ -117,9 +123,20 @@ func (p *Publisher) await(ctx context.Context, after int64, until time.Time) err
 	return ctx.Err()
 }
 
-// woke reports whether a stage that was idle got work.
+// woke reports whether a stage that was idle got work, or may begin with it.
 func woke(before, now registry.QueueStatus) bool {
-	return slices.ContainsFunc(registry.Stages(), func(s registry.Stage) bool { return now.Needed(s) && !before.Needed(s) })
+	return slices.ContainsFunc(registry.Stages(), func(s registry.Stage) bool {
+		return now.Needed(s) && !before.Needed(s) || now.Wakes(s) && !before.Wakes(s)
+	})
+}
+
+// start has first workers started, and returns the stages of which one is being started.
+func (p *Publisher) start(ctx context.Context, q registry.QueueStatus) []registry.Stage {
+	stages := slices.DeleteFunc(registry.Stages(), func(s registry.Stage) bool { return !q.Wakes(s) })
+	if p.Start == nil || len(stages) == 0 {
+		return nil
+	}
+	return p.Start(ctx, stages)
 }
 
 // mostShare bounds how much of the time counting takes: that of a queue of millions of items takes
@@ -141,8 +158,9 @@ func (p *Publisher) count(ctx context.Context) (registry.QueueStatus, error) {
 	return q, err
 }
 
-// send sends the metrics of all stages in one request.
-func (p *Publisher) send(ctx context.Context, q registry.QueueStatus) error {
+// send sends the metrics of all stages in one request. started are the stages whose first worker is being
+// started.
+func (p *Publisher) send(ctx context.Context, q registry.QueueStatus, started []registry.Stage) error {
 	counted := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
@@ -153,7 +171,7 @@ func (p *Publisher) send(ctx context.Context, q registry.QueueStatus) error {
 		}
 		p.client = cloudwatch.NewFromConfig(c)
 	}
-	_, err := p.client.PutMetricData(ctx, &cloudwatch.PutMetricDataInput{Namespace: &p.Namespace, MetricData: figures(q, counted)})
+	_, err := p.client.PutMetricData(ctx, &cloudwatch.PutMetricDataInput{Namespace: &p.Namespace, MetricData: figures(q, started, counted)})
 	if err != nil {
 		return fmt.Errorf("namespace %s: %w", p.Namespace, err)
 	}
@@ -162,16 +180,19 @@ func (p *Publisher) send(ctx context.Context, q registry.QueueStatus) error {
 
 // figures returns the metrics of the pipeline's stages. Functions are served by programs outside
 // Holdfast, and their names have no bound.
-func figures(q registry.QueueStatus, at time.Time) (out []types.MetricDatum) {
+func figures(q registry.QueueStatus, started []registry.Stage, at time.Time) (out []types.MetricDatum) {
 	for _, of := range q.Stages {
 		if !slices.Contains(registry.Stages(), of.Stage) {
 			continue
 		}
-		dimensions := []types.Dimension{{Name: aws.String(Stage), Value: aws.String(string(of.Stage))}}
-		needed := 0.0
+		needed, workers := 0.0, of.Workers
 		if q.Needed(of.Stage) {
 			needed = 1
 		}
+		if slices.Contains(started, of.Stage) {
+			workers = max(1, workers)
+		}
+		dimensions := []types.Dimension{{Name: aws.String(Stage), Value: aws.String(string(of.Stage))}}
 		for _, figure := range []struct {
 			name  string
 			unit  types.StandardUnit
@@ -180,7 +201,7 @@ func figures(q registry.QueueStatus, at time.Time) (out []types.MetricDatum) {
 			{BacklogSeconds, types.StandardUnitSeconds, of.Backlog().Seconds()},
 			{SlotUtilization, types.StandardUnitPercent, 100 * of.Utilization()},
 			{Needed, types.StandardUnitNone, needed},
-			{LiveWorkers, types.StandardUnitCount, float64(of.Workers)},
+			{LiveWorkers, types.StandardUnitCount, float64(workers)},
 		} {
 			out = append(out, types.MetricDatum{
 				MetricName: &figure.name, Dimensions: dimensions, Timestamp: &at, Unit: figure.unit, Value: &figure.value, StorageResolution: aws.Int32(resolution),

@@ -7,8 +7,8 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +18,7 @@ import (
 
 	"github.com/aws/smithy-go/encoding/cbor"
 
+	"github.com/holdfast/holdfast/internal/awstest"
 	"github.com/holdfast/holdfast/periodic/cloudwatch"
 	"github.com/holdfast/holdfast/registry"
 )
@@ -42,17 +43,10 @@ func (q queue) QueueStatus(context.Context) (registry.QueueStatus, error) {
 	return q.status, nil
 }
 
-// serve runs a CloudWatch on this machine, which the SDK finds by its environment.
+// serve runs a CloudWatch on this machine.
 func serve(t *testing.T, handler http.HandlerFunc) {
 	t.Helper()
-	server := httptest.NewServer(handler)
-	t.Cleanup(server.Close)
-	for name, value := range map[string]string{
-		"AWS_ENDPOINT_URL_CLOUDWATCH": server.URL, "AWS_REGION": "eu-central-1", "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret",
-		"AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": "/nonexistent", "AWS_SHARED_CREDENTIALS_FILE": "/nonexistent", "AWS_MAX_ATTEMPTS": "1",
-	} {
-		t.Setenv(name, value)
-	}
+	awstest.Serve(t, "CLOUDWATCH", handler)
 }
 
 // metric is what a request says of one figure.
@@ -246,15 +240,78 @@ func (c *changing) AwaitFeed(ctx context.Context, after int64) error {
 	}
 }
 
-// client is a CloudWatch that notes when a request came.
+// client is a CloudWatch that notes when a request came, and which stages are needed and have no worker: its
+// alarms start one.
 type client struct {
-	begun time.Time
-	at    []time.Duration
+	begun   time.Time
+	at      []time.Duration
+	alarmed [][]registry.Stage
 }
 
 func (c *client) Do(r *http.Request) (*http.Response, error) {
-	c.at = append(c.at, time.Since(c.begun))
+	_, all, _ := decode(r) // an empty queue has no figures
+	figure := func(name string, of registry.Stage) float64 {
+		for _, m := range all {
+			if m.Name == name && m.Stage == string(of) {
+				return m.Value
+			}
+		}
+		return 0
+	}
+	var alarmed []registry.Stage
+	for _, stage := range registry.Stages() {
+		if figure(cloudwatch.Needed, stage) > 0 && figure(cloudwatch.LiveWorkers, stage) < 1 {
+			alarmed = append(alarmed, stage)
+		}
+	}
+	c.at, c.alarmed = append(c.at, time.Since(c.begun)), append(c.alarmed, alarmed)
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Smithy-Protocol": {"rpc-v2-cbor"}}, Body: http.NoBody, Request: r}, nil
+}
+
+// TestPublisher_FirstWorkers: first workers are asked for when work comes, and each ten seconds until they live;
+// not for what is paused, and within a second when it no longer is. CloudWatch's alarms start those that could
+// not be had, and no others.
+func TestPublisher_FirstWorkers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		q, c := &changing{news: make(chan struct{})}, &client{begun: time.Now()}
+		asked := map[time.Duration][]registry.Stage{}
+		refused := map[registry.Stage]bool{registry.Fixity: true}
+		p := &cloudwatch.Publisher{Registry: q, Namespace: "Archive", Log: slog.New(slog.DiscardHandler), Start: func(_ context.Context, stages []registry.Stage) []registry.Stage {
+			asked[time.Since(c.begun)/time.Second] = slices.Clone(stages)
+			return slices.DeleteFunc(stages, func(s registry.Stage) bool { return refused[s] })
+		}}
+		cloudwatch.SendBy(p, c)
+		done := make(chan struct{})
+		go func() { p.Run(ctx); close(done) }()
+		wait := func(until time.Duration) {
+			time.Sleep(until*time.Second - time.Since(c.begun))
+			synctest.Wait()
+		}
+		wait(2)
+		deliver := registry.StageQueue{Stage: registry.Deliver, Running: 1, Paused: true}
+		q.set(registry.StageQueue{Stage: registry.Fixity, Ready: 1}, registry.StageQueue{Stage: registry.Restore}, deliver)
+		wait(5)
+		deliver.Paused = false
+		q.set(registry.StageQueue{Stage: registry.Fixity, Ready: 1}, deliver)
+		wait(15)
+		delete(refused, registry.Fixity)
+		deliver.Workers = 1
+		q.set(registry.StageQueue{Stage: registry.Fixity, Ready: 1}, deliver)
+		wait(25)
+		q.set(registry.StageQueue{Stage: registry.Fixity, Running: 1, Workers: 1}, deliver)
+		wait(35)
+		cancel()
+		<-done
+		fixity, both := []registry.Stage{registry.Fixity}, []registry.Stage{registry.Deliver, registry.Fixity}
+		wantAsked := map[time.Duration][]registry.Stage{2: fixity, 5: both, 10: both, 20: fixity}
+		if !maps.EqualFunc(asked, wantAsked, slices.Equal) {
+			t.Errorf("asked for %v, want %v", asked, wantAsked)
+		}
+		if want := [][]registry.Stage{nil, both, fixity, fixity, nil, nil}; !slices.EqualFunc(c.alarmed, want, slices.Equal) {
+			t.Errorf("alarms start workers of %v, want %v", c.alarmed, want)
+		}
+	})
 }
 
 // TestPublisher_AtOnce: figures are sent each ten seconds, and within a second when work comes to an idle

@@ -43,6 +43,7 @@ type flags struct {
 	scenario string
 	search   bool
 	former   bool
+	refused  bool
 	csv      string
 	seed     uint64
 	slots    int
@@ -69,6 +70,7 @@ func autoscaleCommand(a *cli.App) *cobra.Command {
 	set.StringVar(&f.scenario, "scenario", "", "one scenario; all otherwise")
 	set.BoolVar(&f.search, "search", false, "try other values of each parameter")
 	set.BoolVar(&f.former, "former", false, "as before the policy was chosen by the model")
+	set.BoolVar(&f.refused, "refused", false, "on ECS, the Registry is refused first workers, and alarms start them")
 	set.StringVar(&f.csv, "csv", "", "write each stage's state, minute by minute, to `FILE`, for a plot")
 	set.Uint64Var(&f.seed, "seed", 1, "of the random numbers")
 	set.IntVar(&f.slots, "slots", registry.DefaultSlots, "of each worker")
@@ -95,7 +97,7 @@ func (f flags) options() (o autoscale.Options, err error) {
 	if err != nil {
 		return o, err
 	}
-	o = autoscale.Options{Policy: autoscale.Deployed(), Times: t.Sized(f.size), Seed: f.seed, Rows: f.rows, Slots: f.slots, Most: f.most}
+	o = autoscale.Options{Policy: autoscale.Deployed(), Times: t.Sized(f.size), Seed: f.seed, Rows: f.rows, Slots: f.slots, Most: f.most, Refused: f.refused}
 	for _, name := range f.with {
 		stage := registry.Stage(name)
 		if !slices.Contains(autoscale.Optional(), stage) {

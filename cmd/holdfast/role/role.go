@@ -37,7 +37,7 @@ func RegistryCommand(a *cli.App) *cobra.Command {
 					o.Faults = errors.Join(o.Faults, c.Require("registry", "ACME_CACHE"))
 				}
 				receipts, _ := c.Receipts() // Load has checked it
-				n, err := node.Registry(ctx, node.RegistryOptions{Common: o, Work: w, Places: places(c), NSQ: nsq(c), Web: web(c), Database: c.DatabaseURL, ReceiptKey: receipts, CloudWatch: c.CloudWatch})
+				n, err := node.Registry(ctx, node.RegistryOptions{Common: o, Work: w, Places: places(c), NSQ: nsq(c), Web: web(c), Database: c.DatabaseURL, ReceiptKey: receipts, CloudWatch: c.CloudWatch, ECS: node.ECS{Cluster: c.ECSCluster, Most: c.ECSMost}})
 				if err != nil {
 					return nil, err
 				}
