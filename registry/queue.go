@@ -208,19 +208,22 @@ func (s StageQueue) Utilization() float64 {
 // Needed reports whether a stage needs at least one worker: something of it is startable or runs, or,
 // for a stage that each deposit passes, something of another stage of deposits does. So the stages of
 // a deposit get their first workers together, instead of one after the other when it arrives, and a
-// stage keeps one until the last stage has nothing to do.
+// stage keeps one until the last stage has nothing to do. A stage that a hold keeps from starting anything
+// needs no first worker.
 func (q QueueStatus) Needed(stage Stage) bool {
 	step, _ := StepOf(stage)
+	if slices.ContainsFunc(q.Stages, func(s StageQueue) bool { return s.Stage == stage && s.Paused && s.Workers == 0 }) {
+		return false
+	}
 	follows := takesIn(stage) && !step.Optional
 	return slices.ContainsFunc(q.Stages, func(s StageQueue) bool {
 		return (s.Stage == stage || follows && takesIn(s.Stage)) && (s.Startable() > 0 || s.Running > 0)
 	})
 }
 
-// Wakes reports whether a stage shall get its first worker: it is needed, has no live worker, and no
-// hold keeps everything of it from starting.
+// Wakes reports whether a stage shall get its first worker: it is needed, and has no live one.
 func (q QueueStatus) Wakes(stage Stage) bool {
-	return q.Needed(stage) && slices.ContainsFunc(q.Stages, func(s StageQueue) bool { return s.Stage == stage && s.Workers == 0 && !s.Paused })
+	return q.Needed(stage) && slices.ContainsFunc(q.Stages, func(s StageQueue) bool { return s.Stage == stage && s.Workers == 0 })
 }
 
 // ThroughputReader reads what was preserved and failed over time.

@@ -51,7 +51,7 @@ var (
 	service       = metrics.State("service_seconds", "Mean time of an attempt that was done, over about the last 200 of the stage; absent before the first.", "stage")
 	backlog       = metrics.State("backlog_seconds", "Seconds of work waiting for each slot of live workers: items that start as soon as there are slots (ready, and not at a limit), times their mean time (1 s while none is known), divided by the slots. 0 exactly if no such item waits; without live workers as for one worker of 32 slots. Scale workers by it.", "stage")
 	utilization   = metrics.State("slot_utilization_ratio", "Share of the slots of live workers that are busy: 0 to 1. Above 0 while a step runs in a live worker. Keep workers by it.", "stage")
-	needed        = metrics.State("stage_needed", "1: the stage needs a worker. Something of it starts as soon as there are slots, or runs; or, for a stage that each deposit passes, something of another stage of deposits does. So the stages of a deposit get their first workers together.", "stage")
+	needed        = metrics.State("stage_needed", "1: the stage needs a worker. Something of it starts as soon as there are slots, or runs; or, for a stage that each deposit passes, something of another stage of deposits does. So the stages of a deposit get their first workers together. A stage that a hold stops needs no first worker.", "stage")
 	messages      = metrics.State("messages", "Messages sent to workers and not answered.", "stage")
 	itemLimit     = metrics.State("item_limit", "How many items may run at once, where there is a limit.", "stage")
 	failedItems   = metrics.State("failed_items", "Failed items that wait for somebody's decision; counted up to 10,000.", "stage")

@@ -308,7 +308,7 @@ func TestPublisher_FirstWorkers(t *testing.T) {
 		if !maps.EqualFunc(asked, wantAsked, slices.Equal) {
 			t.Errorf("asked for %v, want %v", asked, wantAsked)
 		}
-		if want := [][]registry.Stage{nil, both, fixity, fixity, nil, nil}; !slices.EqualFunc(c.alarmed, want, slices.Equal) {
+		if want := [][]registry.Stage{nil, fixity, fixity, fixity, nil, nil}; !slices.EqualFunc(c.alarmed, want, slices.Equal) {
 			t.Errorf("alarms start workers of %v, want %v", c.alarmed, want)
 		}
 	})

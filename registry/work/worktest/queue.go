@@ -113,11 +113,11 @@ func queueBacklog(f *fixture) {
 			f.Errorf("%s: %+v: %d startable, backlog %v, utilization %v; want %d, %v, %v", when, got, got.Startable(), got.Backlog(), got.Utilization(), startable, want, used)
 		}
 	}
-	needs := func(when string, want bool) {
+	needs := func(when string, want, others bool) {
 		f.Helper()
 		q := f.Queue()
 		for stage, want := range map[registry.Stage]bool{
-			stage: want, registry.Process: want, registry.Report: want, // stages of each deposit go together
+			stage: want, registry.Process: others, registry.Report: others, // stages of each deposit go together
 			registry.Scan: false, registry.Fixity: false, registry.Deliver: false, // nothing of their own waits
 		} {
 			if got := q.Needed(stage); got != want {
@@ -126,7 +126,7 @@ func queueBacklog(f *fixture) {
 		}
 	}
 	is("no workers", 6, registry.DefaultSlots, 0)
-	needs("no workers", true)
+	needs("no workers", true, true)
 	f.Renewal("worker-1", stage, 4)
 	is("four slots", 6, 4, 0)
 	running := f.TakeItem(jobs[0])
@@ -154,15 +154,15 @@ func queueBacklog(f *fixture) {
 	}
 	f.Must(f.Store.Drain(f.Context(), registry.Drain{Until: f.Clock.Now().Add(time.Hour), Reason: "update", Actor: "admin"}))
 	is("drained", 0, 4, 0.25)
-	needs("drained, and one runs", true)
+	needs("drained, and one runs", true, false) // the others have no worker to keep
 	f.Done(running.Lease)
 	is("nothing runs", 0, 4, 0)
-	needs("nothing runs", false)
+	needs("nothing runs", false, false)
 	f.Clock.Pass(2 * time.Minute)
 	is("the worker is gone", 0, 4, 0)
 	f.Release(registry.HoldAll, "")
 	is("work and no worker", 3, registry.DefaultSlots, 0) // with the item that waited for room
-	needs("work and no worker", true)
+	needs("work and no worker", true, true)
 }
 
 // queueWakes: stages that are needed and have no worker wake, those of a deposit together. What is paused or
