@@ -74,6 +74,32 @@ type Storage struct {
 	Waits *StorageWaits `json:"waits,omitempty" doc:"What a retiring storage still waits for"`
 }
 
+// Changing says that the storage is filled or retired.
+func (s Storage) Changing() bool { return s.State == StorageFilling || s.State == StorageRetiring }
+
+// Left is what is still to be copied because of that.
+func (s Storage) Left() Amount {
+	switch {
+	case s.Waits != nil:
+		return s.Waits.Lacking
+	case s.State == StorageFilling:
+		return s.Missing
+	}
+	return Amount{}
+}
+
+// Copied is the share of objects that were to be copied when it began and that are copied, 0 to 1.
+func (s Storage) Copied() float64 {
+	left := s.Left().Objects
+	switch {
+	case !s.Changing() || left == 0:
+		return 1
+	case left >= s.Begun.Objects:
+		return 0
+	}
+	return float64(s.Begun.Objects-left) / float64(s.Begun.Objects)
+}
+
 // Amount is a number of objects and what their newest versions take, in bytes.
 type Amount struct {
 	Objects   int64 `json:"objects"`

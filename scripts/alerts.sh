@@ -318,6 +318,16 @@ cp -a right "$damaged"
 ask item list state:failed action:fixity --json | jq -r .id | while read -r id; do ask item requeue "$id" --yes >/dev/null; done
 ends "its bytes were brought back, and its check requeued"
 
+fault HoldfastTooFewCopies
+ask storage set storage --offsite
+ask collection show default --profile >profile.yaml
+echo "offsite_copies: 1" >>profile.yaml
+ask collection update default --profile profile.yaml >/dev/null
+ask storage set storage --offsite=false
+fires "no copy is off-site any more"
+ask storage set storage --offsite
+ends "all are again"
+
 fault HoldfastForeignFiles
 echo foreign >storage/foreign.txt
 touch -d "2 days ago" storage/foreign.txt

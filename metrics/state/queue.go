@@ -4,9 +4,11 @@
 package state
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strconv"
 	"time"
 
@@ -24,6 +26,7 @@ const scrapeTimeout = 8 * time.Second
 type Registry interface {
 	registry.Queue
 	registry.HoldingsReader
+	Storages(ctx context.Context, names []string) (registry.StorageReport, error)
 	Subscriptions(ctx context.Context) ([]registry.Subscription, error)
 }
 
@@ -65,6 +68,10 @@ var (
 	fixityPeriod  = metrics.State("fixity_period_seconds", "Time after which every stored file is checked again (`HOLDFAST_FIXITY_DAYS`); 0: there is no schedule.")
 	late          = metrics.State("late_files", "Stored files whose last check is older than the period and a tenth of it; 0 without a schedule. Divided by `holdfast_stored_files`: the share that is late.")
 	versions      = metrics.State("versions", "Versions of objects by their number of copies; counted every ten minutes.", "copies")
+	shortObjects  = metrics.State("short_objects", "Objects with fewer copies than the profile of their collection asks for, of the 50 collections with most; the empty name has those of all others. Counted every ten minutes, or while that takes a twentieth of a processor.", "collection")
+	copiesLeft    = metrics.State("copies_left", "Objects to be copied until a storage is filled, or until a retiring one is not needed; 0 for the others.", "storage")
+	copiedShare   = metrics.State("copied_ratio", "Share of the objects that were to be copied when a storage began to be filled or retired and that are copied: 0 to 1; 1 for the others.", "storage")
+	failedCopies  = metrics.State("failed_copies", "Copies to a storage that failed and wait for somebody's decision.", "storage")
 	failing       = metrics.State("failing_subscriptions", "Subscriptions whose receivers do not acknowledge events.")
 	subscriptions = metrics.State("subscriptions", "Subscriptions by state: `current`, `behind`, `failing`, `paused`.", "state")
 	feedLag       = metrics.State("feed_lag_seconds", "Age of the oldest event of the feed that a subscription has not passed on or skipped: the largest of a state.", "state")
@@ -77,7 +84,7 @@ var (
 	volumeBytes   = metrics.State("volume_bytes", "Room of staging and storages, where it is limited: `total`, `used`.", "volume", "state")
 	all           = []*prometheus.Desc{
 		up, items, waiting, oldestReady, slots, service, backlog, utilization, needed, messages, itemLimit, failedItems, accepting, paused, damaged, foreign, oneCopy,
-		files, checked, fixityPeriod, late, versions, failing, subscriptions, feedLag, feedLagEvents, deliveries, relayLag, sweepAge, reservedBytes, reservations, volumeBytes,
+		files, checked, fixityPeriod, late, versions, shortObjects, copiesLeft, copiedShare, failedCopies, failing, subscriptions, feedLag, feedLagEvents, deliveries, relayLag, sweepAge, reservedBytes, reservations, volumeBytes,
 	}
 )
 
@@ -121,6 +128,11 @@ func (c Collector) Collect(ch chan<- prometheus.Metric) {
 		c.Log.WarnContext(ctx, "the metrics of what is kept are missing from a scrape", "err", err)
 	} else {
 		s.holdings(h)
+	}
+	if r, err := c.Registry.Storages(ctx, nil); err != nil {
+		c.Log.WarnContext(ctx, "the metrics of storages are missing from a scrape", "err", err)
+	} else {
+		s.storages(r)
 	}
 	if subs, err := c.Registry.Subscriptions(ctx); err != nil {
 		c.Log.WarnContext(ctx, "the metrics of subscriptions are missing from a scrape", "err", err)
@@ -198,6 +210,31 @@ func (s scrape) holdings(h registry.Holdings) {
 		s.set(reservedBytes, float64(r.Coming), r.Volume, "coming")
 		s.set(reservedBytes, float64(r.Kept), r.Volume, "kept")
 		s.set(reservations, float64(r.Items), r.Volume)
+	}
+}
+
+// collectionsTold bounds the collections that are told by name: names are labels.
+const collectionsTold = 50
+
+// storages tells where there are too few copies, and how far storages are.
+func (s scrape) storages(r registry.StorageReport) {
+	all := slices.Clone(r.Collections)
+	slices.SortStableFunc(all, func(a, b registry.CollectionCopies) int { return cmp.Compare(b.Short.Objects, a.Short.Objects) })
+	var others int64
+	for i, c := range all {
+		switch {
+		case c.Short.Objects == 0:
+		case i < collectionsTold:
+			s.set(shortObjects, float64(c.Short.Objects), c.Collection)
+		default:
+			others += c.Short.Objects
+		}
+	}
+	s.set(shortObjects, float64(others), "")
+	for _, of := range r.Storages {
+		s.set(copiesLeft, float64(of.Left().Objects), of.Name)
+		s.set(copiedShare, of.Copied(), of.Name)
+		s.set(failedCopies, float64(of.Failed), of.Name)
 	}
 }
 

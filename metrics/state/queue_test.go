@@ -54,6 +54,16 @@ func (q queue) Subscriptions(context.Context) ([]registry.Subscription, error) {
 	return []registry.Subscription{{}, {Behind: 3}, {Behind: 30, BehindSince: &hourAgo, FailingSince: &hourAgo}, {Behind: 5, FailingSince: &hourAgo, Paused: &registry.SubscriptionPause{}}}, q.err
 }
 
+func (q queue) Storages(context.Context, []string) (registry.StorageReport, error) {
+	return registry.StorageReport{
+		Storages: []registry.Storage{
+			{Name: "storage", State: registry.StorageInUse, Missing: registry.Amount{Objects: 4}, Failed: 2},
+			{Name: "second", State: registry.StorageFilling, Missing: registry.Amount{Objects: 5}, Begun: registry.Amount{Objects: 20}},
+		},
+		Collections: []registry.CollectionCopies{{Collection: "maps", Short: registry.Amount{Objects: 7}}, {Collection: "whole"}},
+	}, q.err
+}
+
 // room tells a volume's room.
 type room storage.Space
 
@@ -84,7 +94,8 @@ func TestCollector(t *testing.T) {
 		`holdfast_backlog_seconds{stage="download"} 2`, `holdfast_backlog_seconds{stage="run:count"} 0.09375`, `holdfast_slot_utilization_ratio{stage="download"} 0.75`, `holdfast_slot_utilization_ratio{stage="run:count"} 0`, `holdfast_service_seconds{stage="download"} 24`,
 		`holdfast_stage_needed{stage="download"} 1`, `holdfast_stage_needed{stage="run:count"} 1`,
 		`holdfast_messages{stage="download"} 10`, `holdfast_item_limit{stage="download"} 9`, `holdfast_oldest_ready_age_seconds{stage="run:count"} 0`,
-		`holdfast_failed_items{stage="download"} 11`, `holdfast_accepting 1`, `holdfast_paused 0`, `holdfast_damaged_files 2`, `holdfast_foreign_files 0`,
+		`holdfast_failed_items{stage="download"} 11`, `holdfast_accepting 1`, `holdfast_paused 0`, `holdfast_damaged_files 2`, `holdfast_short_objects{collection="maps"} 7`, `holdfast_short_objects{collection=""} 0`,
+		`holdfast_copies_left{storage="second"} 5`, `holdfast_copies_left{storage="storage"} 0`, `holdfast_copied_ratio{storage="second"} 0.75`, `holdfast_failed_copies{storage="storage"} 2`, `holdfast_foreign_files 0`,
 		`holdfast_one_copy_collections 3`, `holdfast_failing_subscriptions 0`, `holdfast_queue_up 1`,
 		`holdfast_deliveries{state="retrying"} 4`, `holdfast_deliveries{state="failed"} 5`,
 		`holdfast_stored_files 100`, `holdfast_checked_files{days="90"} 99`, `holdfast_versions{copies="2"} 50`, `holdfast_fixity_period_seconds 7.776e+06`, `holdfast_late_files 1`,

@@ -92,7 +92,7 @@ func (s *status) addCopies(r registry.StorageReport) {
 		}
 	}
 	for _, storage := range r.Storages {
-		if storage.State == registry.StorageFilling || storage.State == registry.StorageRetiring {
+		if storage.Changing() {
 			s.Changing = append(s.Changing, storage)
 		}
 	}
@@ -109,11 +109,11 @@ func (s *status) tell(f *terminal.Facts) {
 		f.Add("", "See: holdfast storage objects")
 	}
 	for _, c := range s.Changing {
-		left, what := c.Missing, "to be copied there"
-		if c.Waits != nil {
-			left, what = c.Waits.Lacking, "without their copies elsewhere"
+		what := "to be copied there"
+		if c.State == registry.StorageRetiring {
+			what = "without their copies elsewhere"
 		}
-		f.Add("storages", fmt.Sprintf("%s is %s; %s %s", c.Name, c.State, terminal.Plural(left.Objects, "object", "objects"), what))
+		f.Add("storages", fmt.Sprintf("%s is %s; %s %s", c.Name, c.State, terminal.Plural(c.Left().Objects, "object", "objects"), what))
 	}
 }
 

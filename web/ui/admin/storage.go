@@ -46,26 +46,8 @@ type storageRow struct {
 	Address string // "": the service has none of it
 }
 
-// Left is what is to be copied until it is filled, or until all of it is elsewhere.
-func (s storageRow) Left() registry.Amount {
-	if s.Waits != nil {
-		return s.Waits.Lacking
-	}
-	return s.Missing
-}
-
-// Changing says that objects are copied because of it.
-func (s storageRow) Changing() bool {
-	return s.State == registry.StorageFilling || s.State == registry.StorageRetiring
-}
-
 // Percent is how much of what was to be copied is copied.
-func (s storageRow) Percent() int64 {
-	if s.Begun.Objects <= 0 || s.Left().Objects >= s.Begun.Objects {
-		return 0
-	}
-	return 100 - s.Left().Objects*100/s.Begun.Objects
-}
+func (s storageRow) Percent() int64 { return int64(100 * s.Copied()) }
 
 // Rate is how many bytes an hour were copied since the act; 0: not known yet.
 func (s storageRow) Rate() int64 {

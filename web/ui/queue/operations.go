@@ -159,7 +159,7 @@ func (p pages) oversee(r *http.Request, s *operationsPage) error {
 	}
 	s.Short = report.Short()
 	for _, storage := range report.Storages {
-		if storage.State == registry.StorageFilling || storage.State == registry.StorageRetiring {
+		if storage.Changing() {
 			s.Changing = append(s.Changing, storage)
 		}
 	}
