@@ -271,6 +271,9 @@ func (r *Root) versionOf(ctx context.Context, id string, n int) (p published, er
 		return p, err
 	}
 	object, err := r.header(ctx, base)
+	if isDamage(err) {
+		object, err = r.HeadOfVersions(ctx, base)
+	}
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return p, err
 	}

@@ -49,6 +49,37 @@ func (r *Root) readHeader(ctx context.Context, base, key string) (Object, error)
 	return object, nil
 }
 
+// HeadOfVersions describes the object in a folder from the newest inventory in its version folders whose
+// beginning can be read. It is for an object whose root inventory is damaged. It returns ErrNotFound if no
+// version has such an inventory.
+func (r *Root) HeadOfVersions(ctx context.Context, folder string) (out Object, err error) {
+	for info, err := range r.store.List(ctx, folder+"/v") {
+		if err != nil {
+			return out, fmt.Errorf("list the versions in %q: %w", folder, err)
+		}
+		version, name, _ := strings.Cut(strings.TrimPrefix(info.Key, folder+"/"), "/")
+		n, _, ok := parseVersionName(version)
+		if !ok || name != inventoryName || n <= out.Head {
+			continue
+		}
+		switch object, err := r.readHeader(ctx, folder, info.Key); {
+		case err == nil && object.Head == n:
+			out = object
+		case err != nil && !isDamage(err):
+			return out, err
+		}
+	}
+	if out.Head == 0 {
+		err = fmt.Errorf("%w: no version in %q has an inventory that can be read", ErrNotFound, folder)
+	}
+	return out, err
+}
+
+// isDamage reports whether an error is about the text of an inventory, and not about the store.
+func isDamage(err error) bool {
+	return errors.Is(err, ErrDamaged) || errors.As(err, new(*InventoryError))
+}
+
 // wrapNotFound adds ErrNotFound to an error of the store.
 func wrapNotFound(err error) error {
 	if errors.Is(err, storage.ErrNotFound) {

@@ -162,6 +162,15 @@ func (e *entering) profile() (p registry.Profile, err error) {
 	}
 	// A version with many files is not read into memory for this.
 	in, err := c.root.OpenFile(e.ctx, e.Stored(), e.Head, registry.SystemFolder+"mrt-membership.txt")
+	if unreadable(err) { // the root inventory, by which it is looked up
+		inv, err := c.root.Committed(e.ctx, e.Stored(), e.Head)
+		if err != nil {
+			return p, err
+		}
+		members, err := e.system(c, inv, "mrt-membership.txt")
+		p.Collections = strings.Fields(members)
+		return p, err
+	}
 	members, err := e.text(e.Head, "mrt-membership.txt", in, err)
 	p.Collections = strings.Fields(members)
 	return p, err

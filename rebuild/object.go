@@ -157,7 +157,7 @@ func (o *Object) with(version int) *Copy {
 // has no such object.
 func find(ctx context.Context, root ocfl.Named, id string) (c Copy, there bool, err error) {
 	c = Copy{Storage: root.Name, root: root, inventories: map[int]string{}}
-	head, err := root.Head(ctx, id)
+	head, damage, err := headOf(ctx, root, id)
 	switch {
 	case errors.Is(err, ocfl.ErrNotFound):
 		return c, false, nil
@@ -166,6 +166,9 @@ func find(ctx context.Context, root ocfl.Named, id string) (c Copy, there bool, 
 		return c, true, nil
 	case err != nil:
 		return c, false, err
+	}
+	if damage != nil {
+		c.fault("%v: its versions' own inventories count", damage)
 	}
 	for version := 1; ; version++ {
 		folder := head.VersionFolder(version)
@@ -205,6 +208,27 @@ func find(ctx context.Context, root ocfl.Named, id string) (c Copy, there bool, 
 		}
 		c.inventories[version], c.Head = algorithm+":"+digest, version
 	}
+}
+
+// headOf describes an object by its root inventory in a storage, or if that is damaged by the newest inventory
+// of its versions. damage says what is wrong with the root inventory.
+func headOf(ctx context.Context, root ocfl.Named, id string) (head ocfl.Object, damage, err error) {
+	head, err = root.Head(ctx, id)
+	if !unreadable(err) || errors.Is(err, ocfl.ErrIDTaken) {
+		return head, nil, err
+	}
+	folder, keyErr := root.ObjectKey(id)
+	if keyErr != nil {
+		return head, nil, keyErr
+	}
+	of, versionErr := root.HeadOfVersions(ctx, folder)
+	switch {
+	case errors.Is(versionErr, ocfl.ErrNotFound) || versionErr == nil && of.ID != id:
+		return head, nil, err
+	case versionErr != nil:
+		return head, nil, versionErr
+	}
+	return of, err, nil
 }
 
 // digest returns the digest of a file.

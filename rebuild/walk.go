@@ -119,6 +119,9 @@ func (w *walk) objects(ctx context.Context, i int, root ocfl.Named) error {
 			return errors.Join(err, p.wait())
 		}
 		err := p.run(ctx, found.Key, func(ctx context.Context) error {
+			if unreadable(err) { // whoever reads the object says so
+				found, err = insteadOf(ctx, root, found, err)
+			}
 			if unreadable(err) {
 				return w.unreadable(&Object{Copies: []Copy{{Storage: root.Name, Faults: []string{fmt.Sprintf("folder %s: %v", found.Key, err)}}}})
 			} else if err != nil {
@@ -144,6 +147,16 @@ func (w *walk) objects(ctx context.Context, i int, root ocfl.Named) error {
 		}
 	}
 	return p.end()
+}
+
+// insteadOf returns what the versions of an object say whose root inventory cannot be read. If they say nothing,
+// it returns what it got.
+func insteadOf(ctx context.Context, root ocfl.Named, found ocfl.Object, damage error) (ocfl.Object, error) {
+	of, err := root.HeadOfVersions(ctx, found.Key)
+	if errors.Is(err, ocfl.ErrNotFound) {
+		return found, damage
+	}
+	return of, err
 }
 
 // ARKOf returns the ARK of an object that has an ARK as its identifier in a storage, possibly in another
@@ -177,7 +190,7 @@ func nameOf(ctx context.Context, root ocfl.Named, found ocfl.Object) (id string,
 // inEarlier reports whether a storage before this one has an object.
 func (w *walk) inEarlier(ctx context.Context, i int, id string) (bool, error) {
 	for _, earlier := range w.roots[:i] {
-		switch _, err := earlier.Head(ctx, id); {
+		switch _, _, err := headOf(ctx, earlier, id); {
 		case err == nil:
 			return true, nil
 		case !errors.Is(err, ocfl.ErrNotFound) && !unreadable(err):
