@@ -319,6 +319,11 @@ func fill(rows []rowForm, form url.Values) {
 // not: the same form sent twice is one batch, and for another one the Registry says which deposit has them.
 func (p pages) typedRows(r *http.Request) (rowsPage, checkm.Kind, error) {
 	c, kind, err := p.openRows(r)
+	if err == nil && len(c.Rows) == 0 && r.URL.RawQuery != "" { // no row of this page is failed any more, but others may be
+		first := r.Clone(r.Context())
+		first.URL.RawQuery, first.RequestURI = "", r.URL.Path
+		c, kind, err = p.openRows(first)
+	}
 	if err != nil || kind == checkm.Unknown {
 		return c, kind, err
 	}

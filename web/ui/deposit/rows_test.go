@@ -1,6 +1,7 @@
 package deposit_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -252,6 +253,14 @@ func TestRows_SeveralPages(t *testing.T) {
 	if w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "already submitted, corrected, as batch "+again.ID) || strings.Count(w.Body.String(), `name="kept"`) != 1 {
 		t.Errorf("rows that are corrected already: %d, %d rows are carried, want that which is left out: %s", w.Code, strings.Count(w.Body.String(), `name="kept"`), w.Body)
 	}
+
+	// Where no row is left on a page, the first page takes its place, and nothing typed is lost.
+	form, _ = sentFrom(s.Get(t, address, http.StatusOK))
+	form["title"][0] = "Kept"
+	form.Set("act", "replace")
+	beyond := address + "?after=" + base64.RawURLEncoding.EncodeToString([]byte("row 1000 1000"))
+	wantAll(t, s.Get(t, beyond, http.StatusOK), "No row of this deposit can be corrected here.")
+	wantAll(t, s.Post(t, beyond, form).Body.String(), `value="Kept"`, `action="`+address+`"`)
 
 	// All are then those that no deposit has, as they were changed, without those that were left out.
 	form, _ = sentFrom(s.Get(t, address, http.StatusOK))
