@@ -1,6 +1,7 @@
 // Package postgrestest starts a real PostgreSQL for tests: one server for a test binary, as a child
 // process of another user than root, on a socket in a folder of its own, and gives each test a
-// schema or a database of its own.
+// schema or a database of its own. Its locale is C, or that of ICU which POSTGRES_ICU_LOCALE names,
+// such as de-DE.
 package postgrestest
 
 import (
@@ -242,8 +243,12 @@ func (s *Server) create(uid int, durable string) error {
 	if err := os.Chown(s.dir, uid, -1); err != nil {
 		return err
 	}
-	initdb := exec.Command(filepath.Join(s.bin, "initdb"), "--pgdata", s.data(), "--username", "postgres", "--auth", "trust",
-		"--encoding", "UTF8", "--locale", "C", "--no-sync")
+	locale := []string{"--locale", "C"}
+	if name := os.Getenv("POSTGRES_ICU_LOCALE"); name != "" {
+		locale = []string{"--locale", "C.UTF-8", "--locale-provider", "icu", "--icu-locale", name}
+	}
+	initdb := exec.Command(filepath.Join(s.bin, "initdb"), append([]string{"--pgdata", s.data(), "--username", "postgres", "--auth", "trust",
+		"--encoding", "UTF8", "--no-sync"}, locale...)...)
 	initdb.SysProcAttr, initdb.Dir = s.owner, s.dir
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w\n%s", err, out)
