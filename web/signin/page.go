@@ -77,8 +77,8 @@ type view struct {
 
 	Style  template.CSS
 	Script template.JS
-	Theme string // "light" or "dark"; "": as the system
-	Lang  string
+	Theme  string // "light" or "dark"; "": as the system
+	Lang   string
 }
 
 // themeCookie is the cookie of the pages with the colours that a person chose (web/ui/page).

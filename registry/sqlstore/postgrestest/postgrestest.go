@@ -247,8 +247,10 @@ func (s *Server) create(uid int, durable string) error {
 	if name := os.Getenv("POSTGRES_ICU_LOCALE"); name != "" {
 		locale = []string{"--locale", "C.UTF-8", "--locale-provider", "icu", "--icu-locale", name}
 	}
-	initdb := exec.Command(filepath.Join(s.bin, "initdb"), append([]string{"--pgdata", s.data(), "--username", "postgres", "--auth", "trust",
-		"--encoding", "UTF8", "--no-sync"}, locale...)...)
+	initdb := exec.Command(filepath.Join(s.bin, "initdb"), append([]string{
+		"--pgdata", s.data(), "--username", "postgres", "--auth", "trust",
+		"--encoding", "UTF8", "--no-sync",
+	}, locale...)...)
 	initdb.SysProcAttr, initdb.Dir = s.owner, s.dir
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w\n%s", err, out)
