@@ -68,3 +68,23 @@ func TestDeclarations(t *testing.T) {
 		}
 	}
 }
+
+// TestRedisPool: time-outs add up over scrapes and over pools.
+func TestRedisPool(t *testing.T) {
+	told := func() string {
+		w := httptest.NewRecorder()
+		metrics.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		return regexp.MustCompile(`(?m)^holdfast_redis_pool_timeouts_total .*$`).FindString(w.Body.String())
+	}
+	timeouts := uint32(3)
+	count := func() (total, idle, n uint32) { return 2, 1, timeouts }
+	metrics.RedisPool(count)
+	first := told()
+	timeouts = 5
+	second := told()
+	timeouts = 1
+	metrics.RedisPool(count)
+	if third := told(); first != "holdfast_redis_pool_timeouts_total 3" || second != "holdfast_redis_pool_timeouts_total 5" || third != "holdfast_redis_pool_timeouts_total 6" {
+		t.Errorf("told %q, %q, %q", first, second, third)
+	}
+}

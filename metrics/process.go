@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"runtime"
 	"strconv"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -36,7 +36,7 @@ var (
 	NSQLost       = counter("nsq_connection_losses_total", "Connections to nsqd that were lost or could not be made, by `producer` and `consumer`.", "role").from0("producer", "consumer")
 	RedisRequest  = timer("redis_request_duration_seconds", "Requests to Redis by command; `pipeline`: several commands together. `failed`: Redis did not answer, or refused.", brief, "command", "outcome")
 	redisConns    = gauge("redis_connections", "Connections to Redis: `total`, `idle`.", "state")
-	redisTimeouts = gauge("redis_pool_timeouts", "Requests that got no connection to Redis in time, since the process started.")
+	redisTimeouts = counter("redis_pool_timeouts_total", "Requests that got no connection to Redis in time.").from0()
 
 	Spans = counter("trace_spans_total", "Spans of traces: `sent`, `failed` (the receiver did not take them) or `dropped` (too many waited).", "outcome").from0("sent", "failed", "dropped")
 
@@ -54,18 +54,30 @@ var brief = []float64{0.004, 0.016, 0.064, 0.256, 1.024, 4.096, 16.384, 65.536}
 func Build(version string) { buildInfo.Set(1, version, runtime.Version()) }
 
 // RedisPool counts the connections to Redis when metrics are read. The last call holds.
-func RedisPool(count func() (total, idle, timeouts uint32)) { redisPool.Store(&count) }
+func RedisPool(count func() (total, idle, timeouts uint32)) {
+	redisPool.Lock()
+	defer redisPool.Unlock()
+	redisPool.count, redisPool.told = count, 0
+}
 
-var redisPool atomic.Pointer[func() (total, idle, timeouts uint32)]
+var redisPool struct {
+	sync.Mutex
+	count func() (total, idle, timeouts uint32)
+	told  uint32 // timeouts that are counted
+}
 
-// countRedis sets the gauges of the pool.
+// countRedis sets the gauges of the pool, and counts its timeouts.
 func countRedis() {
-	if count := redisPool.Load(); count != nil {
-		total, idle, timeouts := (*count)()
-		redisConns.Set(float64(total), "total")
-		redisConns.Set(float64(idle), "idle")
-		redisTimeouts.Set(float64(timeouts))
+	redisPool.Lock()
+	defer redisPool.Unlock()
+	if redisPool.count == nil {
+		return
 	}
+	total, idle, timeouts := redisPool.count()
+	redisConns.Set(float64(total), "total")
+	redisConns.Set(float64(idle), "idle")
+	redisTimeouts.Add(float64(timeouts - redisPool.told))
+	redisPool.told = timeouts
 }
 
 // Requested tells that a request was answered with a status. wait: it was refused until something else has
