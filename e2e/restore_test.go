@@ -70,6 +70,26 @@ func TestRestore(t *testing.T) {
 	if r := h.as(other, "object", "restores", ark); r.code != 4 {
 		t.Errorf("somebody else's list ended with %d: %s%s", r.code, r.stdout, r.stderr)
 	}
+
+	terms := filepath.Join(t.TempDir(), "terms.yaml")
+	if err := os.WriteFile(terms, []byte("embargo_until: \"2999-01-01\"\nembargo_reason: the donor's letter\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.must(0, "object", "terms", ark, "--set", terms, "--reason", "asked by the donor")
+	for _, args := range [][]string{{"object", "export", ark, "--out", filepath.Join(t.TempDir(), "a")}, {"object", "export", ark, "--tar", "--bag", "--out", filepath.Join(t.TempDir(), "a.tar")}, {"object", "restore", ark, "--out", filepath.Join(t.TempDir(), "b.tar")}} {
+		r := h.as(mine, args...)
+		if r.code == 0 || !strings.Contains(r.stderr, "2999-01-01") || !strings.Contains(r.stderr, "the donor's letter") {
+			t.Errorf("under embargo %v ended with %d: %s", args, r.code, r.stderr)
+		}
+		// A folder may have what the same command would go on with, which begins with .holdfast.
+		left, err := filepath.Glob(filepath.Join(args[len(args)-1], "[^.]*"))
+		if info, stat := os.Lstat(args[len(args)-1]); err != nil || len(left) > 0 || stat == nil && !info.IsDir() {
+			t.Errorf("under embargo %v wrote %v, %v", args, left, err)
+		}
+	}
+	if r := h.as(mine, "object", "show", ark); r.code != 0 || !strings.Contains(r.stdout, "2999-01-01") {
+		t.Errorf("what describes it: %d %s%s", r.code, r.stdout, r.stderr)
+	}
 }
 
 // TestRestore_FetchGoesOn interrupts the download in every way. An incomplete file has no name, and

@@ -52,6 +52,14 @@ func TestEmbargo(t *testing.T) {
 				if answer.StatusCode != status {
 					t.Errorf("%s: %s reads %s: %d, want %d: %.200s", what, role, path, answer.StatusCode, status, text)
 				}
+				part, bytes := b.send(t, http.MethodGet, path, "", "Authorization", "Bearer "+tokenText(role), "Range", "bytes=0-1")
+				ranged := !strings.Contains(path, "/export") // an export is streamed whole
+				if refused := part.StatusCode == http.StatusForbidden; refused != (status == http.StatusForbidden) || !refused && ranged && (part.StatusCode != http.StatusPartialContent || len(bytes) != 2) {
+					t.Errorf("%s: %s reads two bytes of %s: %d, %.200s", what, role, path, part.StatusCode, bytes)
+				}
+				if head, _ := b.send(t, http.MethodHead, path, "", "Authorization", "Bearer "+tokenText(role)); status == http.StatusForbidden && head.StatusCode < http.StatusBadRequest {
+					t.Errorf("%s: %s asks for the head of %s: %d", what, role, path, head.StatusCode)
+				}
 				if status == http.StatusForbidden && (!strings.Contains(text, string(wire.CodeEmbargo)) || !strings.Contains(text, until) || !strings.Contains(text, "the donor's letter")) {
 					t.Errorf("%s is refused with %s", path, text)
 				}

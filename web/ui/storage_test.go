@@ -70,3 +70,22 @@ func TestStorages(t *testing.T) {
 	admin.Get(t, "/change/storage?act=erase&name=second", http.StatusBadRequest)
 	has(admin.Get(t, "/change/storage?act=add", http.StatusOK), "Show what it would do", `name="collection" value="default"`)
 }
+
+// TestEmbargo_Pages: under an embargo, others than admins see on pages what describes an object and its
+// files, why they cannot have the files, and nothing that leads to them.
+func TestEmbargo_Pages(t *testing.T) {
+	s := newSite(t)
+	const ark, file = "ark:/99999/fk4letters", "producer/Letters.txt"
+	s.preserve(t, "default", "Letters", ark)
+	must(t, s.store.SetTerms(t.Context(), ark, registry.Terms{EmbargoUntil: "2999-01-01", EmbargoReason: "the donor's letter"}, "asked by the donor", "test"))
+	for _, role := range []registry.Role{registry.RoleDepositor, registry.RoleViewer, registry.RoleOperator, registry.RoleAdmin} {
+		s.Token = s.TokenOf(t, "embargo "+string(role), role)
+		for _, path := range []string{"/objects/" + ark, "/objects/" + ark + "?file=" + url.QueryEscape(file)} {
+			text := s.get(t, path, http.StatusOK)
+			leads := strings.Contains(text, "/export") || strings.Contains(text, "/content?")
+			if role != registry.RoleAdmin && !strings.Contains(text, "2999-01-01") || leads != (role == registry.RoleAdmin) {
+				t.Errorf("%s sees of %s: the embargo %v, a way to the bytes %v", role, path, strings.Contains(text, "2999-01-01"), leads)
+			}
+		}
+	}
+}
