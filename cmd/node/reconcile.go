@@ -33,6 +33,9 @@ type Reconciled struct {
 	// Older are the storages whose signed checkpoint is newer than the record is with all that the storages
 	// have. Without Apply it is empty; see Lost.
 	Older []string `json:"older,omitempty"`
+	// Unverified are the storages whose newest checkpoint cannot be compared with the record, each with why:
+	// it is damaged, or of a key that the Registry does not know. Without Apply it is empty.
+	Unverified []string `json:"unverified,omitempty"`
 	// Released: the Registry was restored, and may do everything now.
 	Released bool `json:"released"`
 }
@@ -74,7 +77,11 @@ func Reconcile(ctx context.Context, c Common, o ReconcileOptions) (out Reconcile
 		if !o.Apply { // the record lacks what would be entered
 			return nil
 		}
-		if out.Older, err = older(ctx, registry, roots); err != nil || len(out.Older) > 0 || !out.Agree() && o.Accepted == "" {
+		if err := registry.TrustKeys(ctx, o.Keys); err != nil { // the record may be from before one was first used
+			return err
+		}
+		out.Older, out.Unverified, err = older(ctx, registry, roots)
+		if err != nil || len(out.Older) > 0 || (!out.Agree() || len(out.Unverified) > 0) && o.Accepted == "" {
 			return err
 		}
 		if err := registry.Reconciled(ctx, o.Accepted, "reconcile"); err != nil {
@@ -101,16 +108,20 @@ func hold(ctx context.Context, s *sqlstore.Store, restored bool) error {
 	return err
 }
 
-// older returns the storages whose newest checkpoint names events that the record does not have.
-func older(ctx context.Context, s *sqlstore.Store, roots ocfl.Roots) (names []string, err error) {
+// older returns the storages whose newest checkpoint names events that the record does not have, and those
+// whose newest checkpoint cannot be compared with it.
+func older(ctx context.Context, s *sqlstore.Store, roots ocfl.Roots) (names, unverified []string, err error) {
 	for _, root := range roots {
 		a, err := checkpoint.Audit(ctx, s, root, "")
 		if err != nil {
-			return nil, fmt.Errorf("read the checkpoints in storage %s: %w", root.Name, err)
+			return nil, nil, fmt.Errorf("read the checkpoints in storage %s: %w", root.Name, err)
 		}
 		if a.Older > 0 {
 			names = append(names, root.Name)
 		}
+		if a.Damage != "" {
+			unverified = append(unverified, fmt.Sprintf("checkpoint %s in storage %s: %s", a.Name, root.Name, a.Damage))
+		}
 	}
-	return names, nil
+	return names, unverified, nil
 }

@@ -5,12 +5,14 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/holdfast/holdfast/cmd/node"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/receipt"
 	"github.com/holdfast/holdfast/registry/registrybench"
 	"github.com/holdfast/holdfast/registry/sqldb"
 	"github.com/holdfast/holdfast/registry/sqlstore"
@@ -40,9 +42,12 @@ func TestReconcile_OlderThanCheckpoint(t *testing.T) {
 		_, err := registrybench.Preserve(t.Context(), s, "maps", 1, 1)
 		must(t, err)
 	}
+	database := "sqlite:" + filepath.Join(folder, "registry.db")
+	keyless := filepath.Join(folder, "keyless.db")
+	must(t, sqldb.Copy(t.Context(), database, keyless))
 	preserve() // so that the backup has the key
 	older := filepath.Join(folder, "older.db")
-	must(t, sqldb.Copy(t.Context(), "sqlite:"+filepath.Join(folder, "registry.db"), older))
+	must(t, sqldb.Copy(t.Context(), database, older))
 	preserve()
 	store, err := dir.Open(place)
 	must(t, err)
@@ -52,14 +57,32 @@ func TestReconcile_OlderThanCheckpoint(t *testing.T) {
 	roots := ocfl.Roots{{Root: root, Name: "archive"}}
 	must(t, (&checkpoint.Checkpointer{Registry: s, Objects: roots}).Make(t.Context()))
 
-	out, err := node.Reconcile(t.Context(), node.Common{Log: slog.New(slog.DiscardHandler)}, node.ReconcileOptions{
-		Stored: node.Stored{
-			Database: "sqlite:" + older, Lease: time.Second,
-			Storages: []node.Storage{{Name: "archive", Address: (&url.URL{Scheme: "file", Path: place}).String()}},
-		},
-		Apply: true, Restored: true, Accepted: "the disk died",
-	})
-	must(t, err)
+	reconcile := func(database, accepted string, keys ...receipt.PublicKey) node.Reconciled {
+		t.Helper()
+		out, err := node.Reconcile(t.Context(), node.Common{Log: slog.New(slog.DiscardHandler)}, node.ReconcileOptions{
+			Stored: node.Stored{
+				Database: "sqlite:" + database, Lease: time.Second, Keys: keys,
+				Storages: []node.Storage{{Name: "archive", Address: (&url.URL{Scheme: "file", Path: place}).String()}},
+			},
+			Apply: true, Restored: true, Accepted: accepted,
+		})
+		must(t, err)
+		return out
+	}
+	// A backup from before the first receipt does not know who signed the checkpoint.
+	known := filepath.Join(folder, "known.db")
+	must(t, sqldb.Copy(t.Context(), "sqlite:"+keyless, known))
+	out := reconcile(known, "the disk died", sqlstoretest.ReceiptKey(t).Public())
+	if len(out.Unverified) > 0 || !slices.Equal(out.Older, []string{"archive"}) || out.Released {
+		t.Errorf("with the key it came to %+v", out)
+	}
+	for _, accepted := range []string{"", "the checkpoint is lost"} {
+		out := reconcile(keyless, accepted)
+		if len(out.Unverified) != 1 || !strings.Contains(out.Unverified[0], "in storage archive") || out.Released != (accepted != "") {
+			t.Errorf("without the key, accepted %q, it came to %+v", accepted, out)
+		}
+	}
+	out = reconcile(older, "the disk died")
 	if !slices.Equal(out.Older, []string{"archive"}) || out.Released {
 		t.Errorf("it came to %+v", out)
 	}

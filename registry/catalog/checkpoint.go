@@ -146,6 +146,24 @@ func (t *tx) noteReceiptKey() (id string, err error) {
 	return id, nil
 }
 
+// TrustKeys lists public keys with which this Registry's receipts and checkpoints were signed, as a person says.
+// Those that are listed already stay as they are.
+func (s *Catalog) TrustKeys(ctx context.Context, keys []receipt.PublicKey) error {
+	err := s.write(ctx, func(t *tx) error {
+		for _, key := range keys {
+			err := t.Do(`INSERT INTO receipt_key (id, public_key, first_used_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, key.ID(), key.String(), t.Now)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("note the keys of receipts: %w", err)
+	}
+	return nil
+}
+
 // noteReceiptKey is that of a transaction of its own, once in this process.
 func (s *Catalog) noteReceiptKey(ctx context.Context) error {
 	if s.receiptKey == nil || s.keyNoted.Load() {

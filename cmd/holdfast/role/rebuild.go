@@ -37,7 +37,7 @@ func (f *storedFlags) add(cmd *cobra.Command, dir, database string) {
 
 // addKey adds the flag for the keys of the receipts that are read.
 func (f *storedFlags) addKey(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.key, "key", "", "a PEM `FILE` with the trusted public keys of receipts (default any key is trusted)")
+	cmd.Flags().StringVar(&f.key, "key", "", "a PEM `FILE` with the trusted public keys of receipts and checkpoints (default any key is trusted)")
 }
 
 // rebuildFlags are the flags of `holdfast rebuild`.

@@ -88,6 +88,9 @@ func concludes(a *cli.App, out node.Reconciled) error {
 	for _, storage := range out.Older {
 		a.Note("the record lacks events that the signed checkpoint in storage %s names, and no storage has them: two admins accept that, then run this again (docs/receipt.md, After a backup was restored)", storage)
 	}
+	for _, what := range out.Unverified {
+		a.Note("%s. A backup from before a key was first used does not know it: if it is yours, repeat with --key FILE, which has its public key. If the checkpoint is damaged, restore it from a copy of the storage; --apply --accept REASON releases the Registry without it, and then nothing shows which events are lost", terminal.Clean(what))
+	}
 	code := exit.OK
 	switch {
 	case out.Released:
@@ -95,7 +98,7 @@ func concludes(a *cli.App, out node.Reconciled) error {
 	case !out.Agree():
 		a.Note("%s: a person must judge what is named above; --apply --accept REASON releases the Registry nevertheless", terminal.Plural(out.Disagree+out.Unreadable, "object disagrees", "objects disagree"))
 		code = exit.Failed
-	case len(out.Older) > 0:
+	case len(out.Older)+len(out.Unverified) > 0:
 		code = exit.Failed
 	case out.Lost > 0:
 		a.Note("signed checkpoints name events of %s that neither the record nor any storage has: --apply enters what there is, and releases the Registry when two admins have accepted the rest (docs/receipt.md, After a backup was restored)",
