@@ -206,7 +206,10 @@ func newFront(t *testing.T, behind string) (*front, string) {
 		switch ending {
 		case "wait":
 			f.waits <- struct{}{}
-			<-f.drop
+			select {
+			case <-f.drop:
+			case <-r.Context().Done(): // the tab is closed
+			}
 			panic(http.ErrAbortHandler)
 		case "silent":
 			panic(http.ErrAbortHandler)
@@ -246,7 +249,7 @@ func TestBrowser_UploadEndings(t *testing.T) {
 	tab.Await(`document.querySelector("#payloads li")`)
 	tab.Type("#title", "A reel of tape")
 	tab.Click("#send")
-	<-f.waits
+	h.until("a piece waits", func() bool { return len(f.waits) > 0 })
 	tab.Offline(true)
 	close(f.drop)
 	again := func(said, next string) {
