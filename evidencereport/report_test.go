@@ -76,7 +76,10 @@ func (r record) SignReport(_ context.Context, report receipt.Report) ([]byte, er
 func options(key *receipt.Key) evidencereport.Options {
 	return evidencereport.Options{
 		Query:  survey.Query{From: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), To: time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC)},
-		Source: record{key}, Storages: []evidencereport.Storage{{Name: "a", Address: "file:///srv/a"}, {Name: "b", Address: "s3://bucket/b"}},
+		Source: record{key}, Storages: []evidencereport.Storage{
+			{Storage: registry.Storage{Name: "a", State: registry.StorageInUse, Objects: 4}, Address: "file:///srv/a"}, {Storage: registry.Storage{Name: "b", State: registry.StorageFilling, Offsite: true}, Address: "s3://bucket/b"},
+		},
+		Copies: []registry.CollectionCopies{{Collection: "maps", CopyPolicy: registry.CopyPolicy{Copies: 2, Offsite: 1}, Objects: 4, Short: registry.Amount{Objects: 1}}},
 	}
 }
 

@@ -67,11 +67,11 @@ func tables() []table {
 			},
 		},
 		{
-			"storages.csv", "where the storages are",
-			[]string{"storage", "address", "known_to_this_service"},
+			"storages.csv", "where the storages are, and whether they count as off-site",
+			[]string{"storage", "address", "known_to_this_service", "state", "off_site", "objects"},
 			func(_ context.Context, r *writer, row func(...any) error) error {
 				for _, s := range r.Storages {
-					if err := row(s.Name, s.Address, "yes"); err != nil {
+					if err := row(s.Name, s.Address, yesNo(s.Address != ""), string(s.State), yesNo(s.Offsite), s.Objects); err != nil {
 						return err
 					}
 				}
@@ -79,12 +79,21 @@ func tables() []table {
 					if slices.ContainsFunc(r.Storages, func(s Storage) bool { return s.Name == c.Storage }) {
 						return nil
 					}
-					return row(c.Storage, "", "no")
+					return row(c.Storage, "", "no", "", "", "")
+				})
+			},
+		},
+		{
+			"copypolicies.csv", "how many objects have the copies that the profile of their collection asks for",
+			[]string{"collection", "copies", "offsite_copies", "objects", "with_these_copies", "with_too_few"},
+			func(_ context.Context, r *writer, row func(...any) error) error {
+				return each(r.Copies, func(c registry.CollectionCopies) error {
+					return row(c.Collection, c.Copies, c.Offsite, c.Objects, c.Objects-c.Short.Objects, c.Short.Objects)
 				})
 			},
 		},
 		{"policies.csv", "the profile that each collection had at the period's end", []string{
-			"collection", "profile_version", "since", "set_by", "owner", "storages", "copies", "virus_scan", "rights_basis", "rights_statement", "rights_uri",
+			"collection", "profile_version", "since", "set_by", "owner", "storages", "copies", "offsite_copies", "virus_scan", "rights_basis", "rights_statement", "rights_uri",
 			"preservation_level", "embargo_until", "description",
 		}, func(_ context.Context, r *writer, row func(...any) error) error {
 			return each(r.counts.Policies, policyRow(row))
@@ -116,6 +125,13 @@ func each[T any](values []T, write func(T) error) error {
 	return nil
 }
 
+func yesNo(is bool) string {
+	if is {
+		return "yes"
+	}
+	return "no"
+}
+
 // policyRow writes the row of a profile.
 func policyRow(row func(...any) error) func(survey.Policy) error {
 	return func(p survey.Policy) error {
@@ -123,11 +139,8 @@ func policyRow(row func(...any) error) func(survey.Policy) error {
 		if p.Profile.Terms.Rights != nil {
 			rights = *p.Profile.Terms.Rights
 		}
-		scan := "no"
-		if p.Profile.Scan {
-			scan = "yes"
-		}
-		return row(p.Collection, p.Version, p.Since, p.By, p.Profile.Owner, strings.Join(storages, " "), len(storages), scan, string(rights.Basis), rights.Statement, rights.URI,
+		policy := p.Profile.Policy()
+		return row(p.Collection, p.Version, p.Since, p.By, p.Profile.Owner, strings.Join(storages, " "), policy.Copies, policy.Offsite, yesNo(p.Profile.Scan), string(rights.Basis), rights.Statement, rights.URI,
 			p.Profile.Terms.PreservationLevel, p.Profile.Terms.EmbargoUntil, p.Profile.Description)
 	}
 }

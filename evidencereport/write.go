@@ -38,11 +38,16 @@ type Options struct {
 	survey.Query
 	Source   survey.Reader
 	Storages []Storage // that this service knows
+	Copies   []registry.CollectionCopies
 	Open     bool      // the period has not ended
 }
 
 // Storage is a place of objects.
-type Storage struct{ Name, Address string }
+type Storage struct {
+	registry.Storage
+
+	Address string // "": this service does not know it
+}
 
 // Filename returns the name of a report as a zip.
 func Filename(q survey.Query) string {

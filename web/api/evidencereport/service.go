@@ -37,6 +37,8 @@ type Registry interface {
 	survey.Reader
 	// Collection is as in registry.Profiles.
 	Collection(ctx context.Context, mnemonic string) (registry.Collection, error)
+	// Storages is as in registry.Storing.
+	Storages(ctx context.Context, names []string) (registry.StorageReport, error)
 }
 
 // Routes adds the operation.
@@ -64,6 +66,9 @@ func (s *Service) open(r *http.Request) (*endpoint.Streamed, error) {
 		if _, err := s.Registry.Collection(ctx, o.Collection); err != nil {
 			return nil, err
 		}
+	}
+	if err := s.addStorages(ctx, &o); err != nil {
+		return nil, err
 	}
 	if s.making.Add(1) > mostReports {
 		s.making.Add(-1)
@@ -99,8 +104,26 @@ func (s *Service) query(r *http.Request) (o evidencereport.Options, err error) {
 		faults = append(faults, wire.Fault{Location: "query.to", Message: "in the future", Found: last.Format(time.DateOnly)})
 	}
 	o.Open = o.To.After(now)
-	for _, root := range s.Objects {
-		o.Storages = append(o.Storages, evidencereport.Storage{Name: root.Name, Address: root.Address})
-	}
 	return o, endpoint.Invalid("no evidence report was made", faults...)
+}
+
+// addStorages adds the storages, and how many objects have the copies that they should have.
+func (s *Service) addStorages(ctx context.Context, o *evidencereport.Options) error {
+	report, err := s.Registry.Storages(ctx, s.Objects.Names())
+	if err != nil {
+		return err
+	}
+	for _, storage := range report.Storages {
+		of := evidencereport.Storage{Storage: storage}
+		if root, err := s.Objects.Of(storage.Name); err == nil {
+			of.Address = root.Address
+		}
+		o.Storages = append(o.Storages, of)
+	}
+	for _, c := range report.Collections {
+		if o.Collection == "" || o.Collection == c.Collection {
+			o.Copies = append(o.Copies, c)
+		}
+	}
+	return nil
 }
