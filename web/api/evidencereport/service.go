@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"sync/atomic"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -83,26 +82,10 @@ func (s *Service) open(r *http.Request) (*endpoint.Streamed, error) {
 
 // query reads the query of a report.
 func (s *Service) query(r *http.Request) (o evidencereport.Options, err error) {
-	var faults []wire.Fault
 	o.Source, o.Collection = s.Registry, r.URL.Query().Get("collection")
-	read := func(name string) (at time.Time) {
-		text := r.URL.Query().Get(name)
-		at, err := time.Parse(time.DateOnly, text)
-		if err != nil {
-			faults = append(faults, wire.Fault{Location: "query." + name, Message: "not a day, such as 2027-01-31", Found: text})
-		}
-		return at
-	}
-	from, last := read("from"), read("to")
-	o.From, o.To = from, last.AddDate(0, 0, 1)
 	now := s.Now().UTC()
-	switch {
-	case len(faults) > 0:
-	case last.Before(from):
-		faults = append(faults, wire.Fault{Location: "query.to", Message: "before the first day", Found: last.Format(time.DateOnly)})
-	case last.After(now):
-		faults = append(faults, wire.Fault{Location: "query.to", Message: "in the future", Found: last.Format(time.DateOnly)})
-	}
+	first, last, faults := wire.EvidencePeriod(r.URL.Query(), now)
+	o.From, o.To = first, last.AddDate(0, 0, 1)
 	o.Open = o.To.After(now)
 	return o, endpoint.Invalid("no evidence report was made", faults...)
 }

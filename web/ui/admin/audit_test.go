@@ -101,8 +101,8 @@ func TestEvidence(t *testing.T) {
 	if w := s.Send(t, http.MethodGet, "/evidence.zip?from=2026-01-01&to=2026-01-31", nil); w.Code != http.StatusForbidden {
 		t.Errorf("a viewer: %d", w.Code)
 	}
-	has(t, operator.Get(t, "/evidence.zip?from=2026-02-01&to=2026-01-31", http.StatusBadRequest), "before the first day")
-	has(t, operator.Get(t, "/evidence.zip?from=2026-02-01&to=2999-01-31", http.StatusBadRequest), "in the future")
-	operator.Get(t, "/evidence.zip?from=2026-02-01", http.StatusBadRequest)
+	has(t, operator.Get(t, "/evidence.zip?from=2026-02-01&to=2026-01-31", http.StatusUnprocessableEntity), "before the first day")
+	has(t, operator.Get(t, "/evidence.zip?from=2026-02-01&to=2999-01-31", http.StatusUnprocessableEntity), "in the future")
+	operator.Get(t, "/evidence.zip?from=2026-02-01", http.StatusUnprocessableEntity)
 	operator.Get(t, "/evidence.zip?from=2026-01-01&to=2026-01-31&collection=none", http.StatusNotFound)
 }

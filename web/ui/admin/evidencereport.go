@@ -32,25 +32,13 @@ func (p pages) evidence(r *http.Request) (page.Page, error) {
 	return page.Page{Name: "evidence", Title: p.Texts(r).T("Evidence for a period"), Section: "evidence", Content: content}, nil
 }
 
-// evidenceZip sends the browser to the report, which the API streams. Here it finds what is wrong with the
-// form, so that a person reads it on a page.
+// evidenceZip sends the browser to the report, which the API streams. It judges the form before, as the API
+// does, so that a person reads on a page what is wrong.
 func (p pages) evidenceZip(w http.ResponseWriter, r *http.Request) {
 	values := r.URL.Query()
 	err := p.need(r, "evidence-report")
-	var from, to time.Time
-	for name, at := range map[string]*time.Time{"from": &from, "to": &to} {
-		if err != nil {
-			break
-		}
-		if *at, err = time.Parse(day, values.Get(name)); err != nil {
-			err = page.Invalid("%.50q is not a day, such as 2027-01-31", values.Get(name))
-		}
-	}
-	if err == nil && to.Before(from) {
-		err = page.Invalid("the last day %s is before the first day %s", to.Format(day), from.Format(day))
-	}
-	if err == nil && to.After(time.Now().UTC()) {
-		err = page.Invalid("the last day %s is in the future", to.Format(day))
+	if _, _, faults := wire.EvidencePeriod(values, time.Now().UTC()); err == nil && len(faults) > 0 {
+		err = wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid, "no evidence report was made; correct the fields that the errors name", faults...)
 	}
 	if name := values.Get("collection"); err == nil && name != "" {
 		_, err = p.API.Collection(r.Context(), name)
@@ -59,7 +47,7 @@ func (p pages) evidenceZip(w http.ResponseWriter, r *http.Request) {
 		p.Fail(w, r, err)
 		return
 	}
-	query := url.Values{"from": {from.Format(day)}, "to": {to.Format(day)}}
+	query := url.Values{"from": {values.Get("from")}, "to": {values.Get("to")}}
 	if name := values.Get("collection"); name != "" {
 		query.Set("collection", name)
 	}

@@ -95,6 +95,7 @@ var sayings = map[string]saying{
 		"expected exactly %d fields, found %d", "contains a control character, such as the end of a line", "%q is not a known encoding",
 		"there are cp437, iso-8859-1, windows-1252, shift_jis and others of IANA's list",
 	}},
+	"web/wire":            {files: []string{"evidence.go"}, fields: []string{"Message"}},
 	"web/ui/admin":        {calls: errorsOf},
 	"web/ui/deposit":      {calls: errorsOf},
 	"web/ui/function":     {calls: errorsOf, fields: []string{"Message"}},
