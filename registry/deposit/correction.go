@@ -98,10 +98,14 @@ const stands = `b.status NOT IN ('cancelled', 'aborted', 'deleted') AND (b.statu
 
 // Unresolved is the SQL condition of batches i of which something failed that nobody corrects: the batch,
 // or, before it ends, rows of it. [registry.BatchProgress] says the same of one batch. Of a batch that
-// failed and has no faulty row, only a correction as a whole can have its content.
-var Unresolved = `(i.action = 'batch' AND i.status IN ('prepare', 'pending', 'running', 'failed') AND (
+// failed and has no faulty row, only a correction as a whole can have its content. A batch of one object
+// can be corrected only as a whole, when it has ended, which it does soon after its object failed.
+var Unresolved = `(i.action = 'batch' AND (i.status = 'failed' OR i.status IN ('prepare', 'pending', 'running') AND ` + several + `) AND (
 	(EXISTS (SELECT 1 FROM work_item j WHERE j.parent_id = i.id AND ` + faulty + ` AND NOT EXISTS (SELECT 1 ` + correction + `)) AND NOT ` + wholly + `)
 	OR (i.status = 'failed' AND NOT (i.error_class = 'content' AND ` + wholly + `) AND NOT EXISTS (SELECT 1 FROM work_item j WHERE j.parent_id = i.id AND ` + faulty + `))))`
+
+// several selects the batches i of more than one job.
+const several = `EXISTS (SELECT 1 FROM work_item j WHERE j.parent_id = i.id AND j.row_no > 1)`
 
 // wholly selects the batches i that another corrects as a whole.
 var wholly = fmt.Sprintf(`EXISTS (SELECT 1 FROM correction o JOIN work_item b ON b.id = o.corrected_by WHERE o.batch_id = i.id AND o.last_line = %d AND %s)`, math.MaxInt64, stands)

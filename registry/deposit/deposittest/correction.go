@@ -78,6 +78,8 @@ func (f *fixture) wantUnresolved(batch registry.WorkItem, p registry.BatchProgre
 		want = want || !faulty
 	case batch.Status.Settled():
 		want = false
+	default:
+		want = want && p.Jobs > 1
 	}
 	for value, listed := range map[string]bool{"yes": want, "no": !want} {
 		q := registry.ItemQuery{Match: registry.Query{Terms: []registry.Term{{Field: "id", Value: batch.ID}, {Field: "unresolved", Value: value}}}}
@@ -91,6 +93,33 @@ func (f *fixture) wantCorrected(id string, want map[int64]string) {
 	f.Helper()
 	if got := f.correctedLines(id); !maps.Equal(got, want) {
 		f.Errorf("corrected lines %v, want %v", got, want)
+	}
+}
+
+// unresolved: of a batch that has not ended, rows can be corrected already, its only object cannot.
+func unresolved(f *fixture) {
+	for rows, before := range map[int]int{1: 0, 2: 1} {
+		id := f.Submit()
+		c := f.TakeItem(id)
+		jobs := registrytest.NewJobs(rows)
+		for i := range jobs {
+			jobs[i].Line, jobs[i].Fault, jobs[i].Class = int64(i+1), "it is broken", registry.ContentFault
+		}
+		_, err := f.Store.AddJobs(f.Context(), c.Lease, jobs)
+		f.Must(err)
+		f.Done(c.Lease)
+		want := func(n int, when string) {
+			q := registry.ItemQuery{Match: registry.Query{Terms: []registry.Term{{Field: "id", Value: id}, {Field: "unresolved", Value: "yes"}}}}
+			if got := len(f.All(q)); got != n {
+				f.Errorf("%s, a batch of %d rows is listed %d times, want %d", when, rows, got, n)
+			}
+			p, err := f.Store.BatchProgress(f.Context(), id)
+			f.Must(err)
+			f.wantUnresolved(f.Item(id), p)
+		}
+		want(before, "before its report")
+		f.Done(f.Take(registry.Report, id).Lease)
+		want(1, "when it has failed")
 	}
 }
 

@@ -26,6 +26,7 @@ func submitTests() tests {
 		"a_batch_with_a_deleted_job_is_repeated_by_nothing":   deletedNoDuplicate,
 		"what_is_no_batch_being_expanded_repeats_none":        repeatsNone,
 		"a_failed_row_is_corrected_once":                      correctedOnce,
+		"a_failed_object_is_unresolved_when_it_can_be_mended": unresolved,
 		"a_correction_is_compared_with_the_failed_rows":       correctedJudged,
 		"a_batch_is_corrected_as_a_whole_once":                correctedWhole,
 		"a_row_that_fails_later_is_not_corrected":             correctedLater,

@@ -110,9 +110,10 @@ func (p pages) slowest(ctx context.Context, batch registry.WorkItem, progress re
 }
 
 // phaseOf tells what a batch's state means for its depositor. Those are unresolved that the query finds,
-// see [unresolved]: of a batch that has not ended, rows can be corrected already.
+// see [unresolved]: of a batch that has not ended, rows can be corrected already. Its only object cannot:
+// nothing is to be done before it has ended.
 func phaseOf(batch registry.WorkItem, p registry.BatchProgress) phase {
-	if !batch.Status.Settled() && p.Content > 0 && correctedBy(p) == nil {
+	if !batch.Status.Settled() && p.Content > 0 && p.Jobs > 1 && correctedBy(p) == nil {
 		return phaseMine
 	}
 	switch batch.Status {
