@@ -241,6 +241,7 @@ type Object struct {
 	CheckedAt  time.Time       `json:"checked_at,omitzero"`
 	Unchecked  string          `json:"unchecked,omitempty"`
 	Damaged    int64           `json:"damaged,omitempty"`
+	Damages    []FileDamage    `json:"damages,omitempty" doc:"The first of the damaged files, each with the storages in which it is; not in lists"`
 	CheckAsked *time.Time      `json:"check_asked_at,omitempty"`
 	Versions   []ObjectVersion `json:"versions,omitempty"`
 	// Announced is the version that is being written, or 0. Lists omit it.
@@ -249,6 +250,15 @@ type Object struct {
 	// Copies are filled in by the API for one object.
 	Copies *ObjectCopies `json:"copies,omitempty" doc:"How many copies it has and should have; not in lists"`
 }
+
+// FileDamage says where the last check of a stored file found it damaged or missing.
+type FileDamage struct {
+	File     string         `json:"file" doc:"The file's path in the object's folder"`
+	Replicas []ReplicaCheck `json:"replicas" doc:"The storages in which it is damaged or missing"`
+}
+
+// MostDamages is how many damaged files an object names.
+const MostDamages = 100
 
 // Place says how an object lies in its storages. It is empty but for an object that others made there, and
 // that was adopted.

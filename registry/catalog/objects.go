@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -309,6 +310,11 @@ func (s *Catalog) addChecks(ctx context.Context, o *registry.Object) error {
 		return fmt.Errorf("look up the checks of %s: %w", o.ID, err)
 	}
 	o.CheckAsked = sqldb.Optional(asked)
+	if o.Damaged > 0 {
+		if err := s.addDamages(ctx, o); err != nil {
+			return fmt.Errorf("look up the damaged files of %s: %w", o.ID, err)
+		}
+	}
 	var file []byte
 	var checked int64
 	err = s.db.Read.QueryRowContext(ctx, `SELECT content_path, checked_at FROM stored_file WHERE object_id = $1 AND version <= $2
@@ -320,4 +326,36 @@ func (s *Catalog) addChecks(ctx context.Context, o *registry.Object) error {
 	}
 	o.CheckedAt, o.Unchecked = sqldb.FromMicros(checked), sqldb.Clean(string(file))
 	return nil
+}
+
+// addDamages fills in where files of an object are damaged, by what their last checks noted. A file whose
+// check was deleted since is left out.
+func (s *Catalog) addDamages(ctx context.Context, o *registry.Object) error {
+	const notes = 4 * registry.MostDamages // a check that was requeued may have several
+	rows, err := s.db.Read.QueryContext(ctx, `SELECT e.data FROM stored_file f JOIN event e ON e.item_id = f.item_id AND e.type = $2
+		WHERE f.object_id = $1 AND f.damaged_at IS NOT NULL AND f.item_id <> '' ORDER BY f.content_path, e.at, e.id`+sqldb.Limit(notes), o.ID, registry.EventFileDamaged)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var data string
+		if err := rows.Scan(&data); err != nil {
+			return err
+		}
+		var noted checkedEvent
+		if err := json.Unmarshal([]byte(data), &noted); err != nil {
+			return fmt.Errorf("decode the note of a check: %w", err)
+		}
+		d := registry.FileDamage{File: noted.File, Replicas: slices.DeleteFunc(noted.Replicas, func(c registry.ReplicaCheck) bool { return c.Outcome.Right() })}
+		switch last := len(o.Damages) - 1; {
+		case last >= 0 && o.Damages[last].File == d.File:
+			o.Damages[last] = d
+		case len(o.Damages) == registry.MostDamages:
+			return nil
+		default:
+			o.Damages = append(o.Damages, d)
+		}
+	}
+	return rows.Err()
 }

@@ -249,7 +249,7 @@ func TestObjectPages_Damaged(t *testing.T) {
 			}
 		}
 	}
-	right, wrong := []string{"preserved</span>", "all there", "found right since"}, []string{"1 stored file is damaged", "/items?q=action%3afixity", "perhaps damaged"}
+	right, wrong := []string{"preserved</span>", "all there", "found right since"}, []string{"1 stored file is damaged", "/items?q=action%3afixity", "damaged</span> <span class=\"note\">1 file</span>"}
 	says(right, wrong)
 	must(t, b.store.AskForCheck(t.Context(), registry.CheckRequest{ObjectID: objectARK, Reason: "test", Actor: "test"}))
 	_, err := b.store.Recheck(t.Context(), registry.RecheckRequest{Outstanding: 100, Keep: time.Hour})

@@ -118,6 +118,11 @@ func objectFacts(o registry.Object) *terminal.Facts {
 	}
 	if o.Damaged > 0 {
 		f.Add("DAMAGED", terminal.Plural(o.Damaged, "stored file", "stored files"))
+		for _, d := range o.Damages {
+			for _, c := range d.Replicas {
+				f.Add(string(c.Outcome)+" in "+c.Storage, d.File)
+			}
+		}
 	}
 	if c := o.Copies; c != nil && !c.Met {
 		f.Add("TOO FEW COPIES", fmt.Sprintf("%d of %d, off-site %d of %d", c.Has, c.Policy.Copies, c.Offsite, c.Policy.Offsite))

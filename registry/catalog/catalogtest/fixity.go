@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -252,6 +253,9 @@ func (f *fixture) damagedFiles(ark string, want int64) {
 	if q.Damaged != want || o.Damaged != want {
 		f.Errorf("%d damaged, %d of the object, want %d", q.Damaged, o.Damaged, want)
 	}
+	if want == 0 && o.Damages != nil {
+		f.Errorf("nothing is damaged, but %+v", o.Damages)
+	}
 }
 
 func damageCounted(f *fixture) {
@@ -262,6 +266,14 @@ func damageCounted(f *fixture) {
 	f.RecordCheck(l, registry.CheckDamaged)
 	f.Settle(registry.Settlement{Lease: l, Outcome: registry.OutcomeFailed, Class: registry.SystemFault, Error: "it is damaged"})
 	f.damagedFiles(ark, 1)
+	o, err := f.Store.Object(f.Context(), ark)
+	f.Must(err)
+	where := []registry.FileDamage{{
+		File: strings.ToValidUTF8("v1/content/"+registrytest.FilePath, "\uFFFD"), Replicas: []registry.ReplicaCheck{{Storage: registrytest.Storage, Outcome: registry.CheckDamaged}},
+	}}
+	if diff := cmp.Diff(where, o.Damages); diff != "" {
+		f.Errorf("where it is damaged (-want +got):\n%s", diff)
+	}
 	if it := f.Item(l.ItemID); !it.NeedsAdminReview || it.ErrorClass != registry.SystemFault {
 		f.Errorf("item %+v", it)
 	}
