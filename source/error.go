@@ -68,12 +68,12 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// doing says for people what was done.
+// doing says for people what failed.
 func (e *Error) doing() string {
 	if e.Op == "head" {
-		return "ask about"
+		return "could not ask about"
 	}
-	return "fetch"
+	return "could not fetch"
 }
 
 // Unwrap returns the cause.

@@ -68,7 +68,7 @@ var sayings = map[string]saying{
 	},
 	"source": {
 		files: []string{"error.go", "exchange.go", "httpbody.go", "mux.go", "s3address.go", "upload.go", "classify.go", "guard.go"}, calls: errorsOf, returns: []string{"describe", "Remedy"}, texts: []string{
-			"ask about %s", "fetch %s", "open %s", "read %s", "asks to wait %s", "connection refused", "connection reset by peer", "no such host", "i/o timeout", "unexpected EOF",
+			"could not ask about %s", "could not fetch %s", "open %s", "read %s", "asks to wait %s", "connection refused", "connection reset by peer", "no such host", "i/o timeout", "unexpected EOF",
 			"no such file or directory", "permission denied", "no space left on device",
 		},
 	},
