@@ -82,8 +82,10 @@ func TestSaid(t *testing.T) {
 		{"de", "%d day|%d days", "%d day|%d days", false},
 		{"de", "100% of what nobody says", "100% of what nobody says", false},
 		{"de", `"x" is not one of requeue, cancel or fail`, `„x“ gehört nicht zu erneut einreihen, abbrechen oder scheitern`, true},
-		{"de", `this worker does not know the storages that have the object: north and south; name one in HOLDFAST_STORAGE_URL of all workers, and restart them`,
-			`dieser Worker kennt die Speicher nicht, die das Objekt haben: north und south; einen davon in HOLDFAST_STORAGE_URL aller Worker nennen und sie neu starten`, true},
+		{
+			"de", `this worker does not know the storages that have the object: north and south; name one in HOLDFAST_STORAGE_URL of all workers, and restart them`,
+			`dieser Worker kennt die Speicher nicht, die das Objekt haben: north und south; einen davon in HOLDFAST_STORAGE_URL aller Worker nennen und sie neu starten`, true,
+		},
 		{"en", "100% of what nobody says", "100% of what nobody says", false},
 	} {
 		if got, ok := c.In(tt.tag).Said(tt.text); got != tt.want || ok != tt.ok {
