@@ -60,6 +60,7 @@ deps: ## Install what the tests need and the machine lacks (Debian, as root)
 	GO=$(GO) scripts/testserver.sh siegfried >/dev/null
 	GO=$(GO) scripts/testserver.sh kubernetes >/dev/null
 	GO=$(GO) scripts/testserver.sh pebble >/dev/null
+	GO=$(GO) scripts/testserver.sh ocflgo >/dev/null
 	GO=$(GO) scripts/previous.sh >/dev/null || echo 'the version before this one cannot be built here' >&2
 
 .PHONY: vet

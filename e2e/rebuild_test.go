@@ -213,15 +213,22 @@ func (h *holdfast) everyKind(second string) (ark, gone string) {
 	before := h.object(ark).CheckedAt
 	h.must(0, "object", "fixity", ark, "--reason", "to be sure")
 	h.until("every file was read again", func() bool { return h.object(ark).CheckedAt.After(before) })
+	h.until("all events are in the storages", func() bool { return h.evidenceKept(ark, filepath.Join(h.dir, "storage"), second) })
+	return ark, gone
+}
+
+// evidenceKept reports whether each root has the last event of an object beside its bytes.
+func (h *holdfast) evidenceKept(ark string, roots ...string) bool {
+	h.t.Helper()
 	events := rows[registry.Premis](h, "object", "events", ark, "--limit", "0")
 	last := slices.MaxFunc(events, func(a, b registry.Premis) int { return cmp.Compare(a.Seq, b.Seq) }).Seq
-	for _, root := range []string{filepath.Join(h.dir, "storage"), second} {
-		h.until("all events are in the storage "+root, func() bool {
-			all, err := filepath.Glob(filepath.Join(root, "*", "*", "*", "*", "extensions", "holdfast-evidence", fmt.Sprintf("events-*-%010d.jsonl", last)))
-			return err == nil && len(all) > 0
-		})
+	for _, root := range roots {
+		all, err := filepath.Glob(filepath.Join(root, "*", "*", "*", "*", "extensions", "holdfast-evidence", fmt.Sprintf("events-*-%010d.jsonl", last)))
+		if err != nil || len(all) == 0 {
+			return false
+		}
 	}
-	return ark, gone
+	return true
 }
 
 // sameAgain loses the database, makes it again of the storages, on PostgreSQL and on SQLite, and compares

@@ -77,8 +77,9 @@ func (a *Adopted) refuse(format string, args ...any) {
 // makes the object visible, with its events and receipts, and last the receipts are written beside the bytes.
 // Whoever is killed and repeats it finds the bound ARK; the receipts tell it to a Registry that is made again.
 //
-// It goes on after the last portion that it had noted. No other process may serve the Registry. It keeps a portion of objects in memory,
-// each with the inventory of its newest version.
+// It goes on after the last portion that it had noted. The Registry may serve meanwhile, and two adoptions may
+// run at once: what both want, one of them gets. It keeps a portion of objects in memory, each with the
+// inventory of its newest version.
 func Adopt(ctx context.Context, o AdoptOptions) (Adoption, error) {
 	a := &adopting{AdoptOptions: o}
 	if a.AtOnce == 0 {
@@ -181,22 +182,37 @@ func (a *adopting) object(ctx context.Context, found ocfl.Object, err error) err
 	case err != nil:
 		return err
 	}
-	known, err := a.To.StoredAs(ctx, found.ID)
-	switch {
-	case err != nil && !errors.Is(err, registry.ErrNotFound):
-		return err
-	case err == nil && known.Gone != "":
-		out.ID = known.ID
-		out.refuse("the object %s was deleted", known.ID)
-		return a.add(out, false)
-	case err == nil && known.Head > 0:
-		return errors.Join(a.keep(ctx, found, known), a.add(out, true))
-	case err == nil && known.Adopted == 0:
-		out.ID = known.ID
-		out.refuse("a job of this Registry has its identifier: %s", known.ID)
+	if why := a.misplaced(found); why != "" {
+		out.refuse("%s", why)
 		return a.add(out, false)
 	}
+	known, err := a.To.StoredAs(ctx, found.ID)
+	if err != nil && !errors.Is(err, registry.ErrNotFound) {
+		return err
+	}
+	there := err == nil
 	out.ID = known.ID
+	switch {
+	case there && known.Gone != "":
+		out.refuse("the object %s was deleted", known.ID)
+		return a.add(out, false)
+	case there && known.Head > 0:
+		why, err := a.differs(ctx, found, known.ID)
+		if err != nil {
+			return err
+		}
+		if why != "" {
+			out.refuse("%s", why)
+			return a.add(out, false)
+		}
+		return errors.Join(a.keep(ctx, found, known), a.add(out, true))
+	case there && known.Adopted == 0:
+		out.refuse("a job of this Registry has its identifier: %s", known.ID)
+		return a.add(out, false)
+	case there && known.Collection != a.Collection.Mnemonic:
+		out.refuse("an adoption that was stopped named it %s for collection %s: run that again", known.ID, known.Collection)
+		return a.add(out, false)
+	}
 	w := &newcomer{adopting: a, found: found, out: &out}
 	if err := w.judge(ctx); err != nil {
 		return fmt.Errorf("judge the object in %s: %w", found.Key, err)
@@ -207,6 +223,43 @@ func (a *adopting) object(ctx context.Context, found ocfl.Object, err error) err
 		}
 	}
 	return a.add(out, false)
+}
+
+// misplaced says why an object does not lie where the storage's layout has it; "": it does.
+func (a *adopting) misplaced(found ocfl.Object) string {
+	switch folder, err := a.Root.ObjectKey(found.ID); {
+	case err != nil:
+		return fmt.Sprintf("the storage's layout has no folder for it: %v", err)
+	case folder != found.Key:
+		return fmt.Sprintf("the storage's layout %s has its folder at %s: name the layout by which the root was made (docs/operating.md, Layout)", a.Root.Layout().Name(), folder)
+	}
+	return ""
+}
+
+// differs says why what lies there is not the recorded object of the same identifier, nor a copy of it; "": it
+// is. The newest version's inventory decides, which names the digests of all files.
+func (a *adopting) differs(ctx context.Context, found ocfl.Object, id string) (string, error) {
+	recorded, err := a.To.Recorded(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	n := slices.IndexFunc(recorded.Versions, func(v registry.ObjectVersion) bool { return v.Version == found.Head })
+	if n < 0 {
+		return fmt.Sprintf("it has version %d, and the Registry has %d of %s, which is stored under its identifier: holdfast reconcile compares them", found.Head, recorded.Head, id), nil
+	}
+	v := recorded.Versions[n]
+	algorithm, digest, err := a.Root.Sidecar(ctx, found.ID, found.VersionFolder(found.Head)+"/inventory.json")
+	if err != nil && !errors.Is(err, ocfl.ErrNotFound) {
+		return "", err
+	}
+	if err == nil && strings.EqualFold(v.Inventory, algorithm+":"+digest) {
+		return "", nil
+	}
+	var storages []string
+	for _, r := range v.Replicas {
+		storages = append(storages, r.Storage)
+	}
+	return fmt.Sprintf("another object has its identifier: %s, in storage %s, whose version %d is not the one here", id, strings.Join(storages, ", "), found.Head), nil
 }
 
 // keep writes the receipts of an object's adopted versions beside its bytes, where they are missing.
@@ -233,15 +286,6 @@ const inMemory = 64 << 20
 
 // judge refuses an object that cannot be kept as it lies.
 func (w *newcomer) judge(ctx context.Context) error {
-	folder, err := w.Root.ObjectKey(w.found.ID)
-	switch {
-	case err != nil:
-		w.out.refuse("the storage's layout has no folder for it: %v", err)
-		return nil
-	case folder != w.found.Key:
-		w.out.refuse("the storage's layout %s has its folder at %s: name the layout by which the root was made (docs/operating.md, Layout)", w.Root.Layout().Name(), folder)
-		return nil
-	}
 	r, err := w.Root.Verify(ctx, w.found.ID, ocfl.ValidateOptions{Memory: inMemory})
 	if err != nil {
 		return err
@@ -403,7 +447,7 @@ func (w *newcomer) name(ctx context.Context) (ark string, err error) {
 		Place:      registry.Place{Adopted: w.found.Head, Padding: w.found.Padding()},
 		Collection: w.Collection.Mnemonic, Owner: w.Collection.Profile.Owner,
 	}
-	o.ID = ARKOf(w.found.ID)
+	o.ID = w.out.ID
 	minted := o.ID == ""
 	if o.ID != w.found.ID {
 		o.OCFLID = w.found.ID
@@ -415,7 +459,7 @@ func (w *newcomer) name(ctx context.Context) (ark string, err error) {
 				return "", fmt.Errorf("mint: %w", err)
 			}
 		}
-		ark, err = w.To.NameAdopted(ctx, o)
+		ark, err = w.To.NameAdopted(ctx, o, w.Root.Name)
 		if !minted || !errors.Is(err, registry.ErrTaken) {
 			return ark, err
 		}
@@ -477,20 +521,23 @@ func (w *newcomer) version(ctx context.Context, ark string, n int, at time.Time,
 		Version: n, CreatedAt: w.inv.Versions[n-1].Created, RecordedAt: at, Inventory: w.inventories[n-1],
 		Replicas: []registry.Replica{{Storage: w.Root.Name, VerifiedAt: at}},
 	}
+	for _, f := range w.inv.State(n) {
+		v.Files++
+		v.SizeBytes += w.sizes[w.inv.ContentPaths(f.Digest)[0]]
+	}
+	// It names the storage, so that no other one can go on with the object.
+	if err := w.To.EnterVersion(ctx, registry.EnteredVersion{ObjectID: ark, ObjectVersion: v, Padding: w.found.Padding()}); err != nil {
+		return v, err
+	}
 	rows := &fileRows{to: w.To, object: ark, version: n, checked: at, ended: n == 1}
 	for _, f := range w.inv.State(n) {
-		paths := w.inv.ContentPaths(f.Digest)
-		row := registry.File{Path: f.Path, ContentPath: paths[0], SizeBytes: w.sizes[paths[0]], Digests: digests[paths[0]]}
-		v.Files++
-		v.SizeBytes += row.SizeBytes
-		if err := rows.add(ctx, row); err != nil {
+		path := w.inv.ContentPaths(f.Digest)[0]
+		err := rows.add(ctx, registry.File{Path: f.Path, ContentPath: path, SizeBytes: w.sizes[path], Digests: digests[path]})
+		if err != nil {
 			return v, err
 		}
 	}
-	if err := rows.end(ctx); err != nil {
-		return v, err
-	}
-	return v, w.To.EnterVersion(ctx, registry.EnteredVersion{ObjectID: ark, ObjectVersion: v, Padding: w.found.Padding()})
+	return v, rows.end(ctx)
 }
 
 // events returns what is to be told of the object, by version. A repeat has the same ids.

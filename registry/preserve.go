@@ -350,11 +350,14 @@ type Adopting interface {
 	StoredAs(ctx context.Context, stored string) (Object, error)
 	// TakenIDs is that of Reconciling.
 	TakenIDs(ctx context.Context, objectID string, ids []OwnedID) ([]TakenID, error)
-	// NameAdopted names an object, so that a repeat finds the same name. Of o it takes ID (the proposed ARK),
-	// Place, Collection and Owner. It returns the ARK by which the object goes. ErrTaken: the proposed one
-	// belongs to another object.
-	NameAdopted(ctx context.Context, o Object) (ark string, err error)
-	// EnteredFiles, EnterFiles and EnterVersion are those of Rebuilding.
+	// Recorded is that of Reconciling.
+	Recorded(ctx context.Context, objectID string) (RecordedObject, error)
+	// NameAdopted names an object of a storage, so that a repeat finds the same name. Of o it takes ID (the
+	// proposed ARK), Place, Collection and Owner. It returns the ARK by which the object goes. ErrTaken: the
+	// proposed one belongs to another object, or the object was named for another collection, or some of it
+	// was entered from another storage.
+	NameAdopted(ctx context.Context, o Object, storage string) (ark string, err error)
+	// EnteredFiles, EnterFiles and EnterVersion are those of Rebuilding, but a version may come before its files.
 	EnteredFiles(ctx context.Context, objectID string, version int, after string, limit int) ([]File, error)
 	EnterFiles(ctx context.Context, objectID string, version int, files []File, checked time.Time) error
 	EnterVersion(ctx context.Context, v EnteredVersion) error

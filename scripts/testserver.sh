@@ -3,10 +3,10 @@
 # It builds once per version of the server and of Go. Concurrent calls are safe.
 set -euo pipefail
 
-name=${1:?nsqd, s3gateway, siegfried, pebble or kubernetes}
+name=${1:?nsqd, s3gateway, siegfried, pebble, ocflgo or kubernetes}
 case $name in
 nsqd) package=github.com/nsqio/nsq/apps/nsqd ;;
-s3gateway | kubernetes) package=. ;;
+s3gateway | kubernetes | ocflgo) package=. ;;
 siegfried) package=github.com/richardlehane/siegfried/cmd/sf ;;
 pebble) package=github.com/letsencrypt/pebble/v2/cmd/pebble ;;
 *) echo "$name is not a program for tests" >&2; exit 2 ;;

@@ -423,9 +423,9 @@ func (d *mortalAdopting) SaveAdopt(ctx context.Context, s registry.RebuildState)
 	return d.each(func() error { return d.Adopting.SaveAdopt(ctx, s) })
 }
 
-func (d *mortalAdopting) NameAdopted(ctx context.Context, o registry.Object) (ark string, err error) {
+func (d *mortalAdopting) NameAdopted(ctx context.Context, o registry.Object, storage string) (ark string, err error) {
 	err = d.each(func() error {
-		ark, err = d.Adopting.NameAdopted(ctx, o)
+		ark, err = d.Adopting.NameAdopted(ctx, o, storage)
 		return err
 	})
 	return ark, err

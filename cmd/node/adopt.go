@@ -27,8 +27,8 @@ type AdoptOptions struct {
 }
 
 // Adopt takes the objects that others made in a storage into its Registry: see rebuild.Adopt. No other
-// process may use the folder of up, and none may serve the Registry: ErrServed. A Registry that does not know
-// all its own objects is refused.
+// process may use the folder of up, or a SQLite database: ErrInUse. A Registry on PostgreSQL may serve
+// meanwhile. A Registry that does not know all its own objects is refused.
 func Adopt(ctx context.Context, c Common, o AdoptOptions) (report rebuild.Adoption, err error) {
 	n, err := start(ctx, c, func(n *Node) error {
 		database, roots, err := n.openStored(ctx, o.Stored)
@@ -52,7 +52,7 @@ func Adopt(ctx context.Context, c Common, o AdoptOptions) (report rebuild.Adopti
 		if err != nil {
 			return fmt.Errorf("find the database: %w", err)
 		}
-		to, err := n.openAlone(ctx, sqlstore.Options{URL: database, ReceiptKey: o.ReceiptKey}, o.Lease)
+		to, err := n.openDatabase(ctx, sqlstore.Options{URL: database, ReceiptKey: o.ReceiptKey})
 		if err != nil {
 			return err
 		}

@@ -40,35 +40,39 @@ func (s *Catalog) StoredAs(ctx context.Context, stored string) (registry.Object,
 }
 
 // NameAdopted implements registry.Adopting.
-func (s *Catalog) NameAdopted(ctx context.Context, o registry.Object) (ark string, err error) {
+func (s *Catalog) NameAdopted(ctx context.Context, o registry.Object, storage string) (ark string, err error) {
 	err = s.write(ctx, func(t *tx) error {
-		ark = ""
+		ark = o.ID
 		if o.OCFLID != "" {
 			err := t.Get(`SELECT id FROM object WHERE ocfl_id = $1 AND ocfl_id <> ''`, []any{o.OCFLID}, &ark)
-			if err == nil || !errors.Is(err, sql.ErrNoRows) {
+			if err != nil && !errors.Is(err, sql.ErrNoRows) {
 				return err
 			}
 		}
 		n, err := t.Exec(`INSERT INTO object (id, minted_for, tenant, collection, owner, created_at, updated_at, ezid_item, ocfl_id, adopted, padding)
 			VALUES ($1, '', $2, $3, $4, $5, $5, '', $6, $7, $8) ON CONFLICT DO NOTHING`,
-			o.ID, sqldb.Tenant, o.Collection, o.Owner, t.Now, o.OCFLID, o.Adopted, o.Padding)
-		if err != nil {
+			ark, sqldb.Tenant, o.Collection, o.Owner, t.Now, o.OCFLID, o.Adopted, o.Padding)
+		if err != nil || n > 0 {
 			return err
 		}
-		ark = o.ID
-		if n > 0 {
-			return nil
+		// Named by an earlier run, or another object.
+		var same bool
+		var other string
+		err = t.Get(`SELECT ocfl_id = $2 AND adopted = $3 AND padding = $4 AND collection = $5 AND owner = $6 AND gone = '',
+				COALESCE((SELECT MAX(r.storage) FROM replica r WHERE r.object_id = o.id AND r.storage <> $7 AND o.head = 0), '')
+			FROM object o WHERE o.id = $1`, []any{ark, o.OCFLID, o.Adopted, o.Padding, o.Collection, o.Owner, storage}, &same, &other)
+		switch {
+		case err != nil:
+			return err
+		case other != "":
+			return fmt.Errorf("an adoption of storage %s that was stopped has entered an object of this identifier, run that again: %w", other, registry.ErrTaken)
+		case !same:
+			return registry.ErrTaken
 		}
-		var same bool // named by an earlier run
-		err = t.Get(`SELECT EXISTS (SELECT 1 FROM object WHERE id = $1 AND ocfl_id = $2 AND adopted = $3 AND owner = $4 AND gone = '')`,
-			[]any{o.ID, o.OCFLID, o.Adopted, o.Owner}, &same)
-		if err == nil && !same {
-			err = registry.ErrTaken
-		}
-		return err
+		return nil
 	})
 	if err != nil {
-		return "", fmt.Errorf("name the object that is stored as %q %s: %w", o.Stored(), o.ID, err)
+		return "", fmt.Errorf("name the object that is stored as %q: %w", o.Stored(), err)
 	}
 	return ark, nil
 }

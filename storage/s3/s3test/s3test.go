@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -92,16 +93,40 @@ func Address(endpoint, prefix string) string {
 	return "s3://" + Bucket + "/" + prefix + "?path_style=true&endpoint=" + endpoint
 }
 
+// client returns a client of the server.
+func (s *Server) client() *s3.Client {
+	return s3.New(s3.Options{
+		BaseEndpoint: &s.Endpoint, UsePathStyle: true, Region: "us-east-1",
+		Credentials: credentials.NewStaticCredentialsProvider("test", "test-secret", ""),
+	})
+}
+
+// Fill puts the files of a folder into the bucket, below prefix, as another program would.
+func (s *Server) Fill(t testing.TB, folder, prefix string) {
+	t.Helper()
+	client := s.client()
+	err := fs.WalkDir(os.DirFS(folder), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(filepath.Join(folder, filepath.FromSlash(name)))
+		if err != nil {
+			return err
+		}
+		_, err = client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String(Bucket), Key: aws.String(prefix + "/" + name), Body: bytes.NewReader(text)})
+		return err
+	})
+	if err != nil {
+		t.Fatalf("fill the bucket: %v", err)
+	}
+}
+
 // Uploads returns the keys of the unfinished multipart uploads. Remains of a part that was being
 // sent when its upload was aborted are the server's own business.
 func (s *Server) Uploads(t testing.TB) (keys []string) {
 	t.Helper()
-	client := s3.New(s3.Options{
-		BaseEndpoint: &s.Endpoint, UsePathStyle: true, Region: "us-east-1",
-		Credentials: credentials.NewStaticCredentialsProvider("test", "test-secret", ""),
-	})
 	bucket := Bucket
-	pages := s3.NewListMultipartUploadsPaginator(client, &s3.ListMultipartUploadsInput{Bucket: &bucket})
+	pages := s3.NewListMultipartUploadsPaginator(s.client(), &s3.ListMultipartUploadsInput{Bucket: &bucket})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(context.WithoutCancel(t.Context()))
 		if err != nil {
