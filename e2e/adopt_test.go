@@ -89,7 +89,9 @@ func TestAdopt(t *testing.T) {
 		t.Parallel()
 		server := postgrestest.Shared(t)
 		bucket := s3test.Start(t)
-		h := up(t, append(s3test.Env(), "HOLDFAST_DATABASE_URL="+server.Schema(t))...)
+		database := server.Schema(t)
+		h := up(t, append(s3test.Env(), "HOLDFAST_DATABASE_URL="+database, "HOLDFAST_RECEIPT_KEY=YSBrZXkgb2YgMzIgYnl0ZXMgZm9yIHRoZSB0ZXN0cy4=")...)
+		h.database = database
 		roots := h.make(bucket)
 		for _, f := range roots {
 			h.adopt(f)
@@ -137,6 +139,9 @@ type adoption struct {
 func (h *holdfast) adopt(f *foreign) {
 	h.t.Helper()
 	args := []string{"adopt", f.name, "--storage", f.address, "--dir", h.dir, "--collection", f.name, "--json"}
+	if h.database != "" {
+		args = []string{"adopt", f.name, "--storage", f.address, "--database", h.database, "--collection", f.name, "--json"}
+	}
 	run := func(args []string) (a adoption) {
 		h.t.Helper()
 		out := h.runIn("", args...)

@@ -29,8 +29,9 @@ func (r *Root) TombstoneKey(id string) string {
 }
 
 // Bury deletes the object id with all its versions and leaves the tombstone under another name of the
-// object, which is id but for an object of others. Calls for the same object must pass the same bytes; otherwise Bury returns ErrLayout. It returns ErrLeft if files
-// were written after the removal. It may be repeated at any point.
+// object, which is id but for an object of others. Calls for the same object must pass the same bytes;
+// otherwise Bury returns ErrLayout. It returns ErrLeft if files were written after the removal. It may be
+// repeated at any point.
 //
 // Bury writes the tombstone first. Whoever rebuilds a Registry from the root then knows that the
 // remaining files are to be deleted, and does not take them for a damaged object. Then it removes
@@ -40,14 +41,11 @@ func (r *Root) Bury(ctx context.Context, id, name string, tombstone []byte) erro
 	if err := putSame(ctx, r.store, r.TombstoneKey(name), tombstone); err != nil {
 		return fmt.Errorf("write tombstone of %q: %w", id, err)
 	}
-	if err := r.Remove(ctx, id); err != nil {
+	folder, err := r.remove(ctx, id)
+	if err != nil || folder == "" {
 		return err
 	}
-	base, err := r.ObjectKey(id)
-	if err != nil {
-		return fmt.Errorf("bury %q: %w", id, err)
-	}
-	for info, err := range r.store.List(ctx, base+"/") {
+	for info, err := range r.store.List(ctx, folder+"/") {
 		if err != nil {
 			return fmt.Errorf("bury %q: %w", id, err)
 		}

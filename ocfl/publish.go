@@ -387,21 +387,31 @@ func (e *ForeignError) add(key string) {
 // the root inventory first, so that after an interruption no object is visible. A second call
 // continues.
 func (r *Root) Remove(ctx context.Context, id string) error {
+	_, err := r.remove(ctx, id)
+	return err
+}
+
+// remove is Remove. It returns the folder of the object; "" if it cannot be here, because the layout has no
+// folder for it, or that is another object's.
+func (r *Root) remove(ctx context.Context, id string) (folder string, err error) {
 	object, err := r.Head(ctx, id)
-	if err != nil && !errors.Is(err, ErrNotFound) {
-		return fmt.Errorf("remove %q: %w", id, err)
+	if errors.As(err, new(*PathError)) || errors.Is(err, ErrIDTaken) && r.InPlace(object) {
+		return "", nil
 	}
-	base, errKey := r.ObjectKey(id)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return "", fmt.Errorf("remove %q: %w", id, err)
+	}
+	folder, errKey := r.ObjectKey(id)
 	if errKey != nil {
-		return fmt.Errorf("remove %q: %w", id, errKey)
+		return "", fmt.Errorf("remove %q: %w", id, errKey)
 	}
 	if err == nil {
 		if err := r.store.Delete(ctx, object.Key+"/"+inventoryName); err != nil {
-			return fmt.Errorf("remove %q: %w", id, err)
+			return "", fmt.Errorf("remove %q: %w", id, err)
 		}
 	}
-	if err := r.store.DeletePrefix(ctx, base); err != nil {
-		return fmt.Errorf("remove %q: %w", id, err)
+	if err := r.store.DeletePrefix(ctx, folder); err != nil {
+		return "", fmt.Errorf("remove %q: %w", id, err)
 	}
-	return nil
+	return folder, nil
 }

@@ -15,12 +15,12 @@ import (
 )
 
 // Head describes the object id from the start of its root inventory. It returns ErrNotFound if
-// there is no object, or if its first version is not committed yet. It returns ErrIDTaken if the
-// folder holds another object.
+// there is no object, or if its first version is not committed yet, or if the layout has no folder for
+// such an identifier. It returns ErrIDTaken, and that object, if the folder holds another object.
 func (r *Root) Head(ctx context.Context, id string) (Object, error) {
 	base, err := r.ObjectKey(id)
 	if err != nil {
-		return Object{}, err
+		return Object{}, fmt.Errorf("%w: %w", ErrNotFound, err)
 	}
 	object, err := r.header(ctx, base)
 	if err == nil && object.ID != id {

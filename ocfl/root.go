@@ -237,6 +237,13 @@ type Object struct {
 	padding int
 }
 
+// InPlace reports whether an object lies where the layout has it. Some layouts have one folder for several
+// identifiers.
+func (r *Root) InPlace(o Object) bool {
+	folder, err := r.ObjectKey(o.ID)
+	return err == nil && folder == o.Key
+}
+
 // Padding returns to how many digits the numbers of the object's version folders are padded; 0: they are
 // not.
 func (o Object) Padding() int { return o.padding }

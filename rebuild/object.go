@@ -161,6 +161,8 @@ func find(ctx context.Context, root ocfl.Named, id string) (c Copy, there bool, 
 	switch {
 	case errors.Is(err, ocfl.ErrNotFound):
 		return c, false, nil
+	case errors.Is(err, ocfl.ErrIDTaken) && root.InPlace(head): // another object's folder
+		return c, false, nil
 	case unreadable(err):
 		c.fault("%v", err)
 		return c, true, nil

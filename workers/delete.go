@@ -144,6 +144,9 @@ func (w *Delete) filesDigest(ctx context.Context, o registry.Object) (string, er
 // inventoryDigest returns the digest of an object's root inventory, or "" if there is none: a
 // damaged object can be deleted too.
 func inventoryDigest(ctx context.Context, root *ocfl.Root, id string) (string, error) {
+	if _, err := root.Head(ctx, id); errors.Is(err, ocfl.ErrNotFound) || errors.Is(err, ocfl.ErrIDTaken) {
+		return "", nil
+	}
 	base, err := root.ObjectKey(id)
 	if err != nil {
 		return "", err
