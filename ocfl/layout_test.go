@@ -279,7 +279,7 @@ func TestIDTaken(t *testing.T) {
 	}
 	for _, err := range []error{
 		errOf(root.Head(t.Context(), "b:x")), errOf(root.Inventory(t.Context(), "b:x", 0)),
-		root.Abandon(t.Context(), "b:x", 1, "sha512", "", nil), root.Remove(t.Context(), "b:x"),
+		root.Abandon(t.Context(), "b:x", 1, "sha512", "", nil),
 	} {
 		if !errors.Is(err, ocfl.ErrIDTaken) {
 			t.Errorf("err = %v, want ErrIDTaken", err)
@@ -288,6 +288,18 @@ func TestIDTaken(t *testing.T) {
 	report, err := root.Verify(t.Context(), "b:x", ocfl.ValidateOptions{})
 	if err != nil || !slices.Contains(report.Codes(), "E083") {
 		t.Errorf("verify = %+v, %v, want E083", report, err)
+	}
+	// Neither the other identifier nor one without a folder can be here, and so nothing of theirs is removed.
+	for _, id := range []string{"b:x", "b:x/y"} {
+		if err := errors.Join(root.Remove(t.Context(), id), root.Bury(t.Context(), id, "ark:/99999/"+id, []byte("gone"))); err != nil {
+			t.Errorf("remove and bury %s: %v", id, err)
+		}
+		if text, err := root.Tombstone(t.Context(), "ark:/99999/"+id); string(text) != "gone" {
+			t.Errorf("tombstone of %s: %q, %v", id, text, err)
+		}
+	}
+	if _, err := root.Head(t.Context(), "b:x/y"); !errors.Is(err, ocfl.ErrNotFound) {
+		t.Errorf("an identifier without a folder: err = %v, want ErrNotFound", err)
 	}
 	wantValid(t, root, "a:x")
 }

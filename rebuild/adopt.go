@@ -177,7 +177,12 @@ func (a *adopting) object(ctx context.Context, found ocfl.Object, err error) err
 	out := Adopted{Folder: found.Key, Stored: found.ID, Spec: found.Spec, Versions: found.Head}
 	switch {
 	case errors.Is(err, ocfl.ErrNotFound) || unreadable(err):
-		out.refuse("%v", err)
+		if err := a.validate(ctx, &out); err != nil {
+			return err
+		}
+		if len(out.Refused) == 0 {
+			out.refuse("%v", err)
+		}
 		return a.add(out, false)
 	case err != nil:
 		return err
@@ -270,6 +275,24 @@ func (a *adopting) keep(ctx context.Context, found ocfl.Object, o registry.Objec
 	return evidence.KeepReceipts(ctx, a.From, o.Adopted, evidence.Object{Store: a.Root.Store(), Folder: found.Key, ID: o.ID})
 }
 
+// validate refuses an object that is not valid, with the codes of the specification.
+func (a *adopting) validate(ctx context.Context, out *Adopted) error {
+	r, err := ocfl.Validate(ctx, a.Root.Store(), out.Folder, ocfl.ValidateOptions{Memory: inMemory})
+	if err != nil {
+		return err
+	}
+	out.Files, out.Bytes = int64(r.Files), r.Bytes
+	for _, f := range r.Faults {
+		switch {
+		case f.Error():
+			out.refuse("%s", f.String())
+		case len(out.Warnings) < mostReasons:
+			out.Warnings = append(out.Warnings, f.String())
+		}
+	}
+	return nil
+}
+
 // newcomer is an object that the Registry does not have.
 type newcomer struct {
 	*adopting
@@ -286,18 +309,8 @@ const inMemory = 64 << 20
 
 // judge refuses an object that cannot be kept as it lies.
 func (w *newcomer) judge(ctx context.Context) error {
-	r, err := w.Root.Verify(ctx, w.found.ID, ocfl.ValidateOptions{Memory: inMemory})
-	if err != nil {
+	if err := w.validate(ctx, w.out); err != nil {
 		return err
-	}
-	w.out.Files, w.out.Bytes = int64(r.Files), r.Bytes
-	for _, f := range r.Faults {
-		switch {
-		case f.Error():
-			w.out.refuse("%s", f.String())
-		case len(w.out.Warnings) < mostReasons:
-			w.out.Warnings = append(w.out.Warnings, f.String())
-		}
 	}
 	if len(w.out.Refused) > 0 {
 		return nil
