@@ -172,7 +172,7 @@ func TestGerman_Refusals(t *testing.T) {
 		says         []string
 	}{
 		{"GET", "/items/01a21f56-0000-7000-8000-000000000000", nil, []string{"Das gibt es nicht oder nicht mehr."}},
-		{"GET", "/tokens", nil, []string{`Der Token „<span translate="no">eine Operatorin</span>“ hat die Rolle Operator`, "nehmen Sie einen Token mit einer der Rollen Admin."}},
+		{"GET", "/tokens", nil, []string{`Der Token „<span translate="no">eine Operatorin</span>“ hat die Rolle Operator`, "nehmen Sie einen Token mit der Rolle Admin."}},
 		{"GET", "/items/" + waiting.BatchID + "/acts?act=abort", nil, []string{"<li>Der Stapel endet endgültig: ", "<li>Der Einlieferer wird hierüber nicht benachrichtigt."}},
 		{"POST", "/items/" + jobs[0].ID + "/acts", url.Values{"act": {string(registry.ActUnhold)}}, []string{"kann er nicht freigegeben werden", "lässt dies nicht zu"}},
 	} {
