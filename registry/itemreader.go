@@ -119,6 +119,17 @@ func (q Query) String() string {
 	return strings.Join(words, " ")
 }
 
+// Words returns the texts that a query looks for, as one.
+func (q Query) Words() string {
+	var words []string
+	for _, t := range q.Terms {
+		if t.Field == "" && !t.Not {
+			words = append(words, t.Value)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
 // Chosen returns the ids of a query that names items and asks nothing else of them, else nil.
 func (q Query) Chosen() []string {
 	if len(q.Terms) != 1 || q.Terms[0].Field != "id" || q.Terms[0].Not {

@@ -336,6 +336,7 @@ func TestList_First(t *testing.T) {
 	must(t, err)
 	text := s.Get(t, "/deposits", http.StatusOK)
 	wantAll(t, text, "Correct this first", "404 Not Found", "/deposit?from="+batch.ID)
+	wantAll(t, s.Get(t, "/deposits?q=glass+plate+state:failed", http.StatusOK), "No deposit matches", `href="/objects?text=glass%20plate"`)
 	if strings.Contains(s.Get(t, "/deposits?show=done", http.StatusOK), "Correct this first") {
 		t.Error("it stands above a list that was narrowed to others")
 	}

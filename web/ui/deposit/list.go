@@ -26,6 +26,7 @@ type depositsPage struct {
 	Chips  []chip
 	Show   string // the chosen chip
 	Query  string
+	Words  string // the texts of the query, which may be titles of objects
 	Wrong  string // the error of the query
 	Fields []query.Field
 	Own    bool // only the viewer's own; otherwise all that the viewer may see
@@ -99,6 +100,7 @@ func (p pages) list(r *http.Request) (page.Page, error) {
 	} else if err != nil {
 		return page.Page{}, err
 	}
+	content.Words = match.Words()
 	if content.Own {
 		match.Terms = append(match.Terms, registry.Term{Field: "by", Value: me.Name})
 	}

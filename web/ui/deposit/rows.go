@@ -511,7 +511,7 @@ func (p pages) sendRows(ctx context.Context, c *rowsPage, kind checkm.Kind, form
 		}
 		var text bytes.Buffer
 		if err := writeRows(&text, kind, chosen, lines); errors.Is(err, checkm.ErrNoRows) {
-			return wire.SubmitResponse{}, wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid, "no row was chosen")
+			return wire.SubmitResponse{}, wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid, "no row is to be submitted; correct one, or choose to submit it as it is")
 		} else if err != nil {
 			return wire.SubmitResponse{}, err
 		}

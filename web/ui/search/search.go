@@ -69,6 +69,7 @@ func columns(t lang.Texts) []column {
 // itemsPage is the content of the list.
 type itemsPage struct {
 	Query   string
+	Words   string // the texts of the query, which may be titles of objects
 	Wrong   string // the error of the query
 	Fields  []query.Field
 	Chips   []chip
@@ -131,6 +132,7 @@ func (p pages) items(r *http.Request) (page.Page, error) {
 	if err != nil {
 		s.Wrong = lang.Sentence(err.Error()) // the page shows the query again, with its error
 	} else {
+		s.Words = match.Words()
 		if !s.streamed {
 			s.Chips = chips(form, match)
 			s.Filters = p.filters(ctx, t, form, match)

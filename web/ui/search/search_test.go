@@ -101,7 +101,7 @@ func TestItems_Query(t *testing.T) {
 		{"id:" + ids[0], []string{first, "1 item matches"}, []string{second}},
 		{"action:batch", []string{first, second, "2 items match", "all 2 that match"}, nil},
 		{"state:held", []string{second, "(stock-taking)", `aria-current="true">Held`}, []string{first}},
-		{"nowherenowhere", []string{"No batch or job matches."}, []string{first, second}},
+		{"nowherenowhere state:failed", []string{"No batch or job matches.", `href="/objects?text=nowherenowhere"`}, []string{first, second}},
 		{"state:faild", []string{"did you mean failed?", `value="state:faild"`, `aria-invalid="true"`}, []string{"No batch"}},
 		{`"><script>`, []string{"quote is not closed", "&lt;script&gt;"}, []string{"<script>"}},
 		{"collection:default -state:failed", []string{first, `href="/items?q=-state%3Afailed"`, `href="/items?q=collection%3Adefault"`}, nil}, // each chip removes its term
