@@ -37,6 +37,7 @@ var differences = []difference{
 	{what: "a deleted object", fields: `^/gone/`},
 	{what: "a local id whose only job failed after it was named", shown: "workers TestRebuild"},
 	{what: "a version without a right receipt", shown: "workers TestRebuild/no_receipt"},
+	{what: "a version with a receipt of format 1 or 2", shown: "workers TestRebuild_ReceiptsOfEarlierFormats"},
 	{what: "a version that was written but not recorded when the database was lost", shown: "workers TestReconcile"},
 }
 
