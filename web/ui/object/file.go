@@ -59,7 +59,7 @@ func (p pages) file(r *http.Request, o registry.Object, v registry.ObjectVersion
 		}
 		out.Text, out.Cut = shown(text), f.SizeBytes > int64(len(text))
 	}
-	return page.Page{Name: "file", Title: out.Name, Section: "objects", Content: out}, nil
+	return page.Page{Name: "file", Title: shownName(out.Name), Section: "objects", Content: out}, nil
 }
 
 // isImage reports whether every browser shows files of this type as images, and runs nothing in them.

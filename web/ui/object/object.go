@@ -28,7 +28,7 @@ type pages struct{ *page.Site }
 func Add(s *page.Site) {
 	p := pages{s}
 	s.Add(files, template.FuncMap{
-		"deletionURL": deletionURL, "decisionLabel": decisionLabel, "actLabel": actLabel, "versionURL": versionURL, "changesURL": changesURL, "before": before, "fileURL": fileURL, "apiURL": apiURL, "like": like, "cameWith": cameWith,
+		"deletionURL": deletionURL, "decisionLabel": decisionLabel, "actLabel": actLabel, "versionURL": versionURL, "changesURL": changesURL, "before": before, "fileURL": fileURL, "apiURL": apiURL, "like": like, "cameWith": cameWith, "shownName": shownName,
 		"isBad": func(f wire.VerifyFault) bool { return !strings.HasPrefix(f.Code, "W") },
 	}, "objects", "object", "file", "changes", "objectact", "verified", "deletions", "decision")
 	s.Get("/objects", p.objects)
