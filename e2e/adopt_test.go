@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"math/rand/v2"
-	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
@@ -282,21 +281,7 @@ func (h *holdfast) actOnAdopted(f *foreign, second string) {
 // zipped returns the files of an object's zip, as the pages offer it.
 func (h *holdfast) zipped(ark string) map[string]string {
 	h.t.Helper()
-	base, token := h.address()
-	q, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, base+"/api/v1/objects/"+url.PathEscape(ark)+"/export", http.NoBody)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	q.Header.Set("Authorization", "Bearer "+token)
-	answer, err := http.DefaultClient.Do(q)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	_, text := h.get("/api/v1/objects/" + url.PathEscape(ark) + "/export")
 	archive, err := zip.NewReader(bytes.NewReader(text), int64(len(text)))
 	if err != nil {
 		h.t.Fatal(err)

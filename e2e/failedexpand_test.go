@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"html"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -43,20 +42,9 @@ func TestFailedBatch_IsTold(t *testing.T) {
 // page is the text of one of the pages.
 func (h *holdfast) page(path string) string {
 	h.t.Helper()
-	url, token := h.address()
-	q, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, url+path, nil)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	q.Header.Set("Authorization", "Bearer "+token)
-	answer, err := http.DefaultClient.Do(q)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil || answer.StatusCode != http.StatusOK {
-		h.t.Fatalf("%s answered %s: %v", path, answer.Status, err)
+	status, text := h.get(path)
+	if status != http.StatusOK {
+		h.t.Fatalf("%s answered %d: %s", path, status, text)
 	}
 	return html.UnescapeString(string(text))
 }

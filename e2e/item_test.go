@@ -149,6 +149,26 @@ func (h *holdfast) address() (url, token string) {
 	return at.URL, at.Token
 }
 
+// get reads an address of the service as its first admin.
+func (h *holdfast) get(path string) (status int, text []byte) {
+	h.t.Helper()
+	url, token := h.address()
+	q, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, url+path, http.NoBody)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	q.Header.Set("Authorization", "Bearer "+token)
+	answer, err := http.DefaultClient.Do(q)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if text, err = io.ReadAll(answer.Body); err != nil {
+		h.t.Fatal(err)
+	}
+	return answer.StatusCode, text
+}
+
 // collection makes a collection; more are further fields of its profile, as JSON.
 func (h *holdfast) collection(name string, more ...string) {
 	h.t.Helper()

@@ -72,7 +72,6 @@ func (s seen) put(name string, v any) {
 // events, receipts, PREMIS, folders and exports.
 func (h *holdfast) looked(gone string) seen {
 	h.t.Helper()
-	base, token := h.address()
 	out := seen{}
 	of := func(kind, id string) string { // what is left of a deleted object is another kind of thing
 		if id == gone {
@@ -85,24 +84,11 @@ func (h *holdfast) looked(gone string) seen {
 	}
 	get := func(name, path string) (answer found) {
 		h.t.Helper()
-		q, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, base+"/api/v1"+path, http.NoBody)
-		if err != nil {
-			h.t.Fatal(err)
+		status, text := h.get("/api/v1" + path)
+		if out[name+" status"] = http.StatusText(status); status != http.StatusOK && !strings.HasPrefix(name, "/gone/") {
+			h.t.Errorf("%s is answered with %d: %s", path, status, text)
 		}
-		q.Header.Set("Authorization", "Bearer "+token)
-		resp, err := http.DefaultClient.Do(q)
-		if err != nil {
-			h.t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		text, err := io.ReadAll(resp.Body)
-		if err != nil {
-			h.t.Fatal(err)
-		}
-		if out[name+" status"] = resp.Status; resp.StatusCode != http.StatusOK && !strings.HasPrefix(name, "/gone/") {
-			h.t.Errorf("%s is answered with %s: %s", path, resp.Status, text)
-		}
-		if strings.Contains(path, "format=tar") && resp.StatusCode == http.StatusOK {
+		if strings.Contains(path, "format=tar") && status == http.StatusOK {
 			text = inTar(h.t, text)
 		}
 		var value any

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -183,24 +182,14 @@ func schemaOf(t *testing.T, program string) (version int64) {
 // versions are the versions of the workers that serve, with their numbers.
 func (f *fleet) versions() map[string]int {
 	f.t.Helper()
-	url, token := f.address()
-	request, err := http.NewRequest(http.MethodGet, url+"/api/v1/workers", nil)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	request.Header.Set("Authorization", "Bearer "+token)
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	defer answer.Body.Close()
+	_, text := f.get("/api/v1/workers")
 	var all struct {
 		Rows []struct {
 			Version  string `json:"version"`
 			Draining bool   `json:"draining"`
 		} `json:"rows"`
 	}
-	if err := json.NewDecoder(answer.Body).Decode(&all); err != nil {
+	if err := json.Unmarshal(text, &all); err != nil {
 		f.t.Fatal(err)
 	}
 	found := map[string]int{}
