@@ -139,15 +139,7 @@ func (s *Manager) Storages(ctx context.Context, names []string) (registry.Storag
 }
 
 func (s *Manager) report(ctx context.Context, names []string) (out registry.StorageReport, err error) {
-	k, err := s.known(ctx)
-	if err != nil {
-		return out, err
-	}
-	all, err := s.profiles.Collections(ctx)
-	if err != nil {
-		return out, err
-	}
-	now, err := s.count(ctx)
+	k, all, now, err := s.state(ctx)
 	if err != nil {
 		return out, err
 	}

@@ -44,15 +44,7 @@ func (s *Manager) StorageObjects(ctx context.Context, q registry.StorageObjectsQ
 }
 
 func (s *Manager) storageObjects(ctx context.Context, q registry.StorageObjectsQuery) (out registry.Page[registry.StorageObject], err error) {
-	k, err := s.known(ctx)
-	if err != nil {
-		return out, err
-	}
-	all, err := s.profiles.Collections(ctx)
-	if err != nil {
-		return out, err
-	}
-	now, err := s.count(ctx)
+	k, all, now, err := s.state(ctx)
 	if err != nil {
 		return out, err
 	}

@@ -99,6 +99,18 @@ func knownIn(t *work.Tx) (known, error) {
 	return knownOf(sqldb.Collect(t.Ask(selectStorage), "list storages", scan))
 }
 
+// state is all storages, collections, and the numbers of objects.
+func (s *Manager) state(ctx context.Context) (k known, all []registry.Collection, now counted, err error) {
+	if k, err = s.known(ctx); err != nil {
+		return k, nil, now, err
+	}
+	if all, err = s.profiles.Collections(ctx); err != nil {
+		return k, nil, now, err
+	}
+	now, err = s.count(ctx)
+	return k, all, now, err
+}
+
 // Fits returns ErrInvalid for a profile that names a storage which gets no objects any more, or asks
 // for more off-site copies than it has off-site storages.
 func Fits(t *work.Tx, p registry.Profile) error {
@@ -128,21 +140,13 @@ func (s *Manager) ChangeStorage(ctx context.Context, c registry.StorageChange) (
 	if err := check(c); err != nil {
 		return out, fmt.Errorf("storage %s: %w", c.Name, err)
 	}
-	k, err := s.known(ctx)
-	if err != nil {
-		return out, err
-	}
-	all, err := s.profiles.Collections(ctx)
+	k, all, now, err := s.state(ctx)
 	if err != nil {
 		return out, err
 	}
 	p, err := plan(c, k, all)
 	if err != nil {
 		return out, fmt.Errorf("storage %s: %w", c.Name, err)
-	}
-	now, err := s.count(ctx)
-	if err != nil {
-		return out, err
 	}
 	if out = p.changed(now, all); c.DryRun {
 		return out, nil

@@ -258,13 +258,19 @@ func (f *fixture) damagedFiles(ark string, want int64) {
 	}
 }
 
-func damageCounted(f *fixture) {
-	ark := f.Object()
+// damaged makes an object that the next check finds damaged, and does this check.
+func (f *fixture) damaged() (ark, check string) {
+	ark = f.Object()
 	f.Clock.Pass(registrytest.CheckEvery)
 	f.Recheck(10)
 	l, _ := f.TakeCheck()
 	f.RecordCheck(l, registry.CheckDamaged)
 	f.Settle(registry.Settlement{Lease: l, Outcome: registry.OutcomeFailed, Class: registry.SystemFault, Error: "it is damaged"})
+	return ark, l.ItemID
+}
+
+func damageCounted(f *fixture) {
+	ark, check := f.damaged()
 	f.damagedFiles(ark, 1)
 	o, err := f.Store.Object(f.Context(), ark)
 	f.Must(err)
@@ -274,17 +280,17 @@ func damageCounted(f *fixture) {
 	if diff := cmp.Diff(where, o.Damages); diff != "" {
 		f.Errorf("where it is damaged (-want +got):\n%s", diff)
 	}
-	if it := f.Item(l.ItemID); !it.NeedsAdminReview || it.ErrorClass != registry.SystemFault {
+	if it := f.Item(check); !it.NeedsAdminReview || it.ErrorClass != registry.SystemFault {
 		f.Errorf("item %+v", it)
 	}
-	if got := f.Events(l.ItemID); !slices.Contains(got, registry.EventFileDamaged) {
+	if got := f.Events(check); !slices.Contains(got, registry.EventFileDamaged) {
 		f.Errorf("events %v", got)
 	}
 	f.Clock.Pass(registrytest.CheckEvery)
 	if done := f.Recheck(10); done.Queued != 0 || done.Damaged != 1 || done.Purged != 0 {
 		f.Errorf("done %+v, want nothing and 1 damaged", done)
 	}
-	f.Command(l.ItemID, registry.ActDelete, "")
+	f.Command(check, registry.ActDelete, "")
 	if done := f.Recheck(10); done.Queued != 1 || done.Damaged != 1 {
 		f.Errorf("done %+v after its check was given up, want a new one", done)
 	}

@@ -319,12 +319,7 @@ func (f *fixture) lacking(storage, collection string) (all []registry.StorageObj
 }
 
 func lackingListed(f *fixture) {
-	damaged := f.Object()
-	f.Clock.Pass(registrytest.CheckEvery)
-	f.Recheck(10)
-	l, _ := f.TakeCheck()
-	f.RecordCheck(l, registry.CheckDamaged)
-	f.Settle(registry.Settlement{Lease: l, Outcome: registry.OutcomeFailed, Class: registry.SystemFault, Error: "it is damaged"})
+	damaged, _ := f.damaged()
 	whole := f.Object()
 	if got := append(f.lacking("", ""), f.lacking(other, "")...); len(got) != 0 {
 		f.Errorf("before anything is asked for: %+v", got)
