@@ -39,7 +39,7 @@ type Options struct {
 	Source   survey.Reader
 	Storages []Storage // that this service knows
 	Copies   []registry.CollectionCopies
-	Open     bool      // the period has not ended
+	Open     bool // the period has not ended
 }
 
 // Storage is a place of objects.
