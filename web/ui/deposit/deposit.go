@@ -148,6 +148,11 @@ func (p pages) askCancel(r *http.Request) (page.Page, error) {
 func (p pages) cancel(r *http.Request) (string, *page.Page, error) {
 	id, reason := r.PathValue("id"), strings.TrimSpace(r.PostForm.Get("reason"))
 	batch, err := p.API.CancelBatch(r.Context(), id, reason, r.PostForm.Get("key"))
+	if refused, ok := page.Refusal(err); ok {
+		if now, err := p.API.Batch(r.Context(), id); err == nil && now.Status.Settled() {
+			return "", nil, page.Told(refused.Status, refused.Code, p.Texts(r).T("nothing was done: this deposit has already ended"))
+		}
+	}
 	return depositURL(batch.ID, false), nil, err
 }
 

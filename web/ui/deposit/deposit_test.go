@@ -272,7 +272,7 @@ func TestCancel(t *testing.T) {
 		t.Errorf("status=%s (%v)", it.Status, err)
 	}
 	w := s.Post(t, "/deposits/"+mine.ID+"/cancel", url.Values{"key": {"again"}})
-	if w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), `role="alert"`) {
+	if text := w.Body.String(); w.Code != http.StatusConflict || !strings.Contains(text, `role="alert"`) || !strings.Contains(text, "this deposit has already ended") || strings.Contains(text, `name="reason"`) {
 		t.Errorf("a cancelled deposit: %d: %s", w.Code, w.Body)
 	}
 	wantAll(t, s.Get(t, "/deposits/"+mine.ID, http.StatusOK), "Cancelled")
