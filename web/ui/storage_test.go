@@ -68,6 +68,7 @@ func TestStorages(t *testing.T) {
 	has(text, "retiring", "new disks", "1 object has its copies elsewhere", "1 job, copy or batch that writes to it is over", "Letters", "Keep the storage after all")
 	has(admin.Get(t, "/change/storage?act=keep&name="+registry.DefaultStorage, http.StatusOK), "its objects belong in storage, second")
 	admin.Get(t, "/change/storage?act=erase&name=second", http.StatusBadRequest)
+	admin.Get(t, "/change/storage?act=retire", http.StatusBadRequest)
 	has(admin.Get(t, "/change/storage?act=add", http.StatusOK), "Show what it would do", `name="collection" value="default"`)
 }
 

@@ -224,6 +224,9 @@ func storageActOf(v url.Values) (storageActPage, error) {
 	if storageActLabel(a.Act) == a.Act {
 		return a, page.Invalid("the address names no act")
 	}
+	if a.Name == "" && a.Act != string(registry.ActFill) {
+		return a, page.Invalid("the address names no storage")
+	}
 	if a.Offsite != "" && a.Offsite != "yes" && a.Offsite != "no" {
 		return a, page.Invalid("the address names no act")
 	}
