@@ -194,6 +194,10 @@ func TestPages_SayWhenTheQueueStands(t *testing.T) {
 			t.Errorf("the page does not say %q", want)
 		}
 	}
+	stands.status.Failing = append(stands.status.Failing, registry.Subscription{Name: "mirror", FailingSince: &since, Behind: 4})
+	if text := over(t, stands).get(t, "/operations", http.StatusOK); !strings.Contains(text, "The receivers of 2 subscriptions fail") || strings.Contains(text, "17 events wait") {
+		t.Error("two subscriptions that fail are not told in one line")
+	}
 	goes := queue{status: registry.QueueStatus{Accepting: registry.Accepting{On: true}}}
 	if text := over(t, goes).get(t, "/operations", http.StatusOK); strings.Contains(text, "paused") || strings.Contains(text, "not accepted") {
 		t.Error("the page says that the queue stands")

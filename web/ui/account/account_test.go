@@ -81,11 +81,11 @@ func TestTokens_SecretOnce(t *testing.T) {
 	const hostile = `<script>alert(1)</script>"'>`
 	s := uitest.New(t, uitest.Options{})
 	admin := as(t, s, registry.RoleAdmin)
-	has(t, admin.Get(t, "/new/token", http.StatusOK), `name="collection" value="default"`, `value="depositor" checked`)
+	has(t, admin.Get(t, "/new/token", http.StatusOK), `name="collection" data-field="collections" value="default"`, `value="depositor" checked`)
 	form := url.Values{"name": {hostile}, "role": {"depositor"}, "stage": {"download"}}
 	w := admin.Post(t, "/new/token", form)
 	has(t, w.Body.String(), "Refused:", "name the collections", "&lt;script&gt;")
-	lacks(t, w.Body.String(), "<script>alert")
+	lacks(t, w.Body.String(), "<script>alert", "body.collections")
 	form.Set("collection", "default")
 	form.Set("expires", "2001-01-01")
 	has(t, admin.Post(t, "/new/token", form).Body.String(), "Refused:", "in the past", `value="default" checked`)
