@@ -28,7 +28,8 @@ type Storing interface {
 type Aligning interface {
 	// Align does a bounded part of the work: it makes items of action copy for objects that lack a copy
 	// in a storage of their profile, purges completed ones, and ends filling and retiring when the
-	// counts say so. It may be called by several processes.
+	// counts say so. It may be called by several processes. When it has looked at all objects and queued
+	// nothing, it rests for ten minutes at most, and less if something happens in the Registry.
 	Align(ctx context.Context, r AlignRequest) (Aligned, error)
 }
 
@@ -233,6 +234,7 @@ type AlignRequest struct {
 
 // Aligned is what Align did.
 type Aligned struct {
+	Seen   int // objects that were looked at
 	Queued int
 	Ended  []Storage // storages that are filled or retired now
 }

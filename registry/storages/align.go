@@ -3,9 +3,11 @@ package storages
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/collection"
@@ -45,26 +47,81 @@ func (s *Manager) Align(ctx context.Context, r registry.AlignRequest) (out regis
 }
 
 // walk looks at the next objects and queues copies of those that lack one, until so many wait or run.
-// At the end of all objects it begins anew; when nothing waits or runs then, it ends what can end.
+// At the end of all objects it begins anew, or rests if it queued nothing; when nothing waits or runs
+// then, it ends what can end.
 func (s *Manager) walk(ctx context.Context, k known, outstanding int) (out registry.Aligned, err error) {
 	for range portions {
+		w, text, err := s.walked(ctx)
+		if err != nil {
+			return out, err
+		}
+		events, err := s.work.FeedEnd(ctx)
+		if err != nil || w.rests(s.db.Now(), events) {
+			return out, err
+		}
+		if w.After == "" {
+			w = walk{Events: events}
+		}
 		waiting, err := s.outstanding(ctx)
 		if err != nil || waiting >= outstanding {
 			return out, err
 		}
-		queued, ended, err := s.step(ctx, outstanding-waiting)
-		out.Queued += queued
+		done, err := s.step(ctx, w, text, outstanding-waiting)
+		out.Queued += done.queued
+		out.Seen += done.seen
 		if err != nil {
 			return out, err
 		}
-		if ended && waiting+queued == 0 {
+		if !done.ended {
+			continue
+		}
+		if waiting+done.queued == 0 {
 			out.Ended, err = s.end(ctx, k)
 		}
-		if ended {
-			return out, err
+		if err == nil && !done.walk.Queued && len(out.Ended) == 0 {
+			err = s.rest(ctx, done.walk)
 		}
+		return out, err
 	}
 	return out, nil
+}
+
+// walk is how far the walk over all objects is. It is the same for all processes, so a setting keeps it.
+type walk struct {
+	After  string        `json:"after,omitempty"` // the last object that was looked at; "": it begins
+	Events int64         `json:"events"`          // the feed's end when it began
+	Queued bool          `json:"queued,omitempty"`
+	Took   time.Duration `json:"took,omitempty"`
+	Rested time.Time     `json:"rested,omitzero"` // when it ended, and had queued nothing
+}
+
+// A walk that queued nothing, perhaps because its copies have failed, would queue nothing again until
+// something happens: a copy is requeued or deleted, a version is stored, a profile or a storage changes.
+// All of these are events. On a Registry where something always happens, walks take a twentieth of a
+// processor at most. An act on a storage begins a walk at once.
+const mostRest = 10 * time.Minute
+
+// rests says that the next walk need not begin yet.
+func (w walk) rests(now time.Time, events int64) bool {
+	if w.Rested.IsZero() {
+		return false
+	}
+	rested := now.Sub(w.Rested).Abs()
+	return rested < min(mostShare*w.Took, mostRest) || events == w.Events && rested < mostRest
+}
+
+// walked reads how far the walk is. text is the setting's value.
+func (s *Manager) walked(ctx context.Context) (w walk, text string, err error) {
+	err = s.db.Read.QueryRowContext(ctx, `SELECT value FROM setting WHERE name = $1`, cursor).Scan(&text)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && text == "" {
+		return walk{}, "", nil
+	} else if err != nil {
+		return walk{}, "", err
+	}
+	if json.Unmarshal([]byte(text), &w) != nil { // a program of another version wrote it
+		w = walk{}
+	}
+	return w, text, nil
 }
 
 // outstanding counts the copies that run or could start. Those that wait for something else, such as an
@@ -82,20 +139,24 @@ type object struct {
 	storages       []string
 }
 
-// step looks at the next objects, up to so many that lack a copy. ended says that these were the last.
-func (s *Manager) step(ctx context.Context, most int) (queued int, ended bool, err error) {
-	var after string
-	err = s.db.Read.QueryRowContext(ctx, `SELECT value FROM setting WHERE name = $1`, cursor).Scan(&after)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return 0, false, err
-	}
+// stepped is what a step of a walk did.
+type stepped struct {
+	walk         walk // after it
+	seen, queued int
+	ended        bool // these were the last objects
+}
+
+// step looks at the next objects of the walk, up to so many that lack a copy. text is the setting's
+// value from which the walk was read.
+func (s *Manager) step(ctx context.Context, w walk, text string, most int) (done stepped, err error) {
+	begun := s.db.Now()
 	all, err := s.profiles.Collections(ctx)
 	if err != nil {
-		return 0, false, err
+		return done, err
 	}
 	profiles := profilesOf(all)
 	objects, err := sqldb.Collect(s.db.Read.Ask(ctx, `SELECT o.id, o.collection, o.head, `+storagesOf+` FROM object o
-		WHERE o.id > $1 AND o.head > 0 AND o.gone = '' ORDER BY o.id`+sqldb.Limit(objectsAtOnce), after), "list objects",
+		WHERE o.id > $1 AND o.head > 0 AND o.gone = '' ORDER BY o.id`+sqldb.Limit(objectsAtOnce), w.After), "list objects",
 		func(row sqldb.Scanner) (o object, err error) {
 			var storages string
 			err = row.Scan(&o.id, &o.collection, &o.head, &storages)
@@ -103,29 +164,30 @@ func (s *Manager) step(ctx context.Context, most int) (queued int, ended bool, e
 			return o, err
 		})
 	if err != nil {
-		return 0, false, err
+		return done, err
 	}
-	ended = len(objects) < objectsAtOnce
-	next := ""
+	done.ended = len(objects) < objectsAtOnce
 	var due []object
 	for i, o := range objects {
-		next = o.id
+		w.After = o.id
+		done.seen++
 		if o.storages = lacking(profiles[o.collection], o.storages); len(o.storages) > 0 {
 			due = append(due, o)
 		}
 		if len(due) == most && i < len(objects)-1 {
-			ended = false
+			done.ended = false
 			break
 		}
 	}
-	if ended {
-		next = ""
+	w.Took += s.db.Now().Sub(begun)
+	last := done.ended
+	if last {
+		w.After = ""
 	}
 	err = s.work.Write(ctx, func(t *work.Tx) error {
-		queued = 0
-		var now string
-		if err := t.Get(`SELECT COALESCE((SELECT value FROM setting WHERE name = $1), '')`, []any{cursor}, &now); err != nil || now != after {
-			ended = false // another process, or an act, was faster
+		done.queued, done.ended = 0, last
+		if same, err := unchanged(t, text); err != nil || !same {
+			done.ended = false // another process, or an act, was faster
 			return err
 		}
 		for _, o := range due {
@@ -134,12 +196,37 @@ func (s *Manager) step(ctx context.Context, most int) (queued int, ended bool, e
 				return err
 			}
 			if added {
-				queued++
+				done.queued++
 			}
 		}
-		return setCursor(t, next)
+		done.walk = w
+		done.walk.Queued = w.Queued || done.queued > 0
+		return setCursor(t, done.walk.text())
 	})
-	return queued, ended, err
+	return done, err
+}
+
+// rest notes that a walk has ended and queued nothing, unless another process or an act changed it.
+func (s *Manager) rest(ctx context.Context, w walk) error {
+	return s.work.Write(ctx, func(t *work.Tx) error {
+		if same, err := unchanged(t, w.text()); err != nil || !same {
+			return err
+		}
+		return setCursor(t, walk{Events: w.Events, Took: w.Took, Rested: s.db.Now()}.text())
+	})
+}
+
+// unchanged says that the walk's setting still has this value.
+func unchanged(t *work.Tx, text string) (bool, error) {
+	var now string
+	err := t.Get(`SELECT COALESCE((SELECT value FROM setting WHERE name = $1), '')`, []any{cursor}, &now)
+	return now == text, err
+}
+
+// text is the value of the walk's setting.
+func (w walk) text() string {
+	text, _ := json.Marshal(w) // only numbers, texts and times
+	return string(text)
 }
 
 // end ends the filling of storages that lack nothing, and the retiring of storages that wait for

@@ -363,7 +363,7 @@ func (s *Manager) carryOut(t *work.Tx, p planned, out registry.StorageChanged) e
 	}{p.Act, p.To, p.Offsite, p.Reason, out}})
 }
 
-// cursor is the setting with the object up to which the walk of [Manager.Align] is.
+// cursor is the setting with how far the walk of [Manager.Align] is; "": it begins.
 const cursor = "align"
 
 func setCursor(t *work.Tx, to string) error {

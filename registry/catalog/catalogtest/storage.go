@@ -21,6 +21,7 @@ func storageTests() tests {
 		"a_copy_is_recorded_by_its_item_for_its_storages":   copyRecorded,
 		"objects_that_lack_copies_are_listed":               lackingListed,
 		"a_bounded_number_of_copies_is_under_way_at_a_time": copiesBounded,
+		"nobody_looks_for_copies_while_nothing_happens":     alignRests,
 	}
 }
 
@@ -302,6 +303,57 @@ func copiesBounded(f *fixture) {
 	if s, _ := f.storageNow(other); s.State != registry.StorageInUse || s.Objects != 3 {
 		f.Errorf("in the end: %+v", s)
 	}
+}
+
+// Once all objects were looked at and only failed copies are left, a walk over all of them begins again only
+// when something happens that may matter to it, or after a long time.
+func alignRests(f *fixture) {
+	f.Object()
+	open := f.Processing(1)[0]
+	f.change(registry.StorageChange{Name: other, Act: registry.ActFill})
+	f.align(10)
+	c := f.Take(registry.Copy, "")
+	fail := func() {
+		f.Helper()
+		f.Settle(registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeFailed, Class: registry.SystemFault, Error: "no"})
+	}
+	walks := func(after string, want int) {
+		f.Helper()
+		done := f.align(10)
+		if done.Seen != want {
+			f.Errorf("%s: %d objects were looked at, want %d", after, done.Seen, want)
+		}
+		if done.Queued > 0 {
+			f.align(10)
+		}
+		if done := f.align(10); done.Seen != 0 {
+			f.Errorf("%s: %d objects were looked at once more", after, done.Seen)
+		}
+	}
+	fail()
+	walks("a failed copy", 1)
+	f.Clock.Pass(time.Minute)
+	walks("a minute", 0)
+	f.Command(c.Item.ID, registry.ActRequeue, "")
+	walks("a requeue", 1)
+	c = f.Take(registry.Copy, "")
+	fail()
+	walks("another failure", 1)
+	f.Preserve(open.Lease, f.Named(open.Lease, f.Unique("object")).ARK, 1, registrytest.File(registrytest.FilePath))
+	f.Done(open.Lease)
+	f.Finish(open.Item.ID)
+	walks("a new object", 2)
+	yes := true
+	f.change(registry.StorageChange{Name: other, Act: registry.ActPlace, Offsite: &yes})
+	walks("an act on a storage", 2)
+	profile, err := f.Store.Collection(f.Context(), registrytest.Mnemonic)
+	f.Must(err)
+	one := 1
+	profile.Profile.Copies = &one
+	f.Must(f.Store.PutCollection(f.Context(), profile, "admin"))
+	walks("a changed collection", 2)
+	f.Clock.Pass(time.Hour)
+	walks("an hour", 2)
 }
 
 // lacking lists the objects that lack copies, a page at a time.
