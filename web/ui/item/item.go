@@ -67,6 +67,7 @@ type itemPage struct {
 	Why      registry.Why
 	Class    registry.ErrorClass // of the failure that Why explains
 	WayOn    *wayOn
+	Holds    []registry.Hold // all that keep it
 	Live     bool
 	Measures []measure // of the running attempt
 	Timeline *timeline
@@ -139,6 +140,16 @@ func (p pages) waitOf(r *http.Request, i *itemPage) (err error) {
 	ctx := r.Context()
 	if i.Why, err = p.API.Why(ctx, i.Item.ID); err != nil {
 		return err
+	}
+	if i.Item.HeldBy != nil {
+		holds, err := p.API.Holds(ctx)
+		if err != nil {
+			return err
+		}
+		i.Holds = slices.DeleteFunc(holds, func(h registry.Hold) bool { return !h.Covers(i.Item) })
+		if len(i.Holds) == 0 { // released meanwhile, or one that depositors do not list
+			i.Holds = []registry.Hold{*i.Item.HeldBy}
+		}
 	}
 	i.NoteShown = strings.Contains(i.Why.Sentence, i.Item.Note)
 	if i.WayOn, err = p.wayOn(ctx, i.Item, i.Why); err != nil {

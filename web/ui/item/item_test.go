@@ -165,6 +165,9 @@ func TestItem_WayOn(t *testing.T) {
 	contains(t, "an item of a held batch", s.Get(t, "/items/"+late.ItemID, http.StatusOK), main("release-hold", batch))
 	contains(t, "a held batch", s.Get(t, "/batches/"+batch, http.StatusOK), main("release-hold", batch))
 	must(t, s.Store.AddHold(t.Context(), registry.Hold{Scope: registry.HoldAll, Reason: "r", Actor: "ann"}))
+	if text := s.Get(t, "/items/"+late.ItemID, http.StatusOK); strings.Count(text, "<dt>Held by</dt>") != 2 {
+		t.Errorf("an item under two holds does not name both:\n%s", text)
+	}
 	must(t, s.Store.RemoveHold(t.Context(), registry.HoldBatch, batch, "ann"))
 	contains(t, "an item of a paused queue", s.Get(t, "/items/"+late.ItemID, http.StatusOK), `href="/holds/release?key=&amp;next=%2Fitems%2F`+late.ItemID+`&amp;scope=all">Release the hold`)
 	for _, path := range []string{"/items/" + failed.ItemID, "/items/" + jobs[1].ID, "/batches/" + batch} {
