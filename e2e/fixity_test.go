@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,18 +11,34 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast/holdfast/mail/mailtest"
 	"github.com/holdfast/holdfast/registry"
 )
 
 // TestFixity: the schedule finds damaged stored files and mends them from the other storage. A file
-// that is right nowhere is shown to people until it is brought back.
+// that is right nowhere is shown to people until it is brought back, and told at once, and once, by mail
+// and to a receiver that asked for it.
 func TestFixity(t *testing.T) {
 	t.Parallel()
 	second := filepath.Join(t.TempDir(), "second")
 	if err := os.Mkdir(second, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	h := up(t, "HOLDFAST_STORAGE_URL=second=file://"+second, "HOLDFAST_FIXITY_DAYS=0.00001") // about a second
+	mails := mailtest.Start(t, mailtest.Options{})
+	var told heard
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var events []json.RawMessage
+		if err := json.NewDecoder(r.Body).Decode(&events); err != nil {
+			t.Errorf("what the receiver got: %v", err)
+		}
+		for _, e := range events {
+			told.add(t, e)
+		}
+	}))
+	t.Cleanup(receiver.Close)
+	h := up(t, "HOLDFAST_STORAGE_URL=second=file://"+second, "HOLDFAST_FIXITY_DAYS=0.00001", // about a second
+		"HOLDFAST_SMTP_URL="+mails.URL(), "HOLDFAST_MAIL_FROM=holdfast@example.org", "HOLDFAST_MAIL_OPERATORS=ops@example.org")
+	h.must(0, "feed", "add", "damage", "--to", receiver.URL, "--actions", "fixity", "--states", "failed")
 	h.storedIn("kept", registry.DefaultStorage, "second")
 	path := filepath.Join(t.TempDir(), "a.txt")
 	if err := os.WriteFile(path, []byte("alpha"), 0o600); err != nil {
@@ -71,6 +89,20 @@ func TestFixity(t *testing.T) {
 	h.until("its check waits for a person", func() bool { return len(h.list("action:fixity", "state:failed")) == 1 })
 	says(t, "the queue", h.must(0, "queue", "status").stdout, "DAMAGED", "1 stored file")
 	failed := h.list("action:fixity", "state:failed")[0]
+	var alarms []mailtest.Mail
+	hear := func() int {
+		for _, m := range mails.Got() {
+			if strings.Contains(m.Subject, "could not be mended") {
+				alarms = append(alarms, m)
+			}
+		}
+		return len(alarms)
+	}
+	h.until("operators have a mail", func() bool { return hear() > 0 })
+	says(t, "the mail", alarms[0].Subject+alarms[0].Text, "1 stored file is damaged", "v1/content/producer/a.txt")
+	h.until("the receiver was told", func() bool { _, events := told.all(); return len(events) > 0 })
+	_, events := told.all()
+	says(t, "the event", events[0], `"subject":"`+failed.ID+`"`, "v1/content/producer/a.txt")
 	says(t, "the item", h.must(0, "item", "show", failed.ID).stdout, "v1/content/producer/a.txt", "system", "requeue")
 	if err := os.WriteFile(here, []byte("alpha"), 0o600); err != nil {
 		t.Fatal(err)
@@ -82,6 +114,10 @@ func TestFixity(t *testing.T) {
 	}
 	if text := h.must(0, "queue", "status").stdout; strings.Contains(text, "DAMAGED") {
 		t.Errorf("the queue still says\n%s", text)
+	}
+
+	if _, events := told.all(); hear() != 1 || len(events) != 1 {
+		t.Errorf("the damage was told by %d mails and %d events, want one each", len(alarms), len(events))
 	}
 
 	// What lies in a storage and belongs to no object is found by the schedule, too.
