@@ -87,6 +87,9 @@ func TestRestore(t *testing.T) {
 			t.Errorf("under embargo %v wrote %v, %v", args, left, err)
 		}
 	}
+	folder := filepath.Join(t.TempDir(), "admins")
+	h.must(0, "object", "export", ark, "--out", folder)
+	says(t, "what an admin's export says", read(t, filepath.Join(folder, "holdfast-terms.txt")), "Embargo-Until: 2999-01-01\n", "Embargo-Reason: the donor's letter\n")
 	if r := h.as(mine, "object", "show", ark); r.code != 0 || !strings.Contains(r.stdout, "2999-01-01") {
 		t.Errorf("what describes it: %d %s%s", r.code, r.stdout, r.stderr)
 	}

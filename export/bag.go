@@ -143,11 +143,15 @@ func (p *Package) bagEntries(ctx context.Context) iter.Seq2[Entry, error] {
 	}
 }
 
-// textEntry returns a small generated file of the bag.
+// textEntry returns a small generated file.
 func (p *Package) textEntry(name string, content []byte) (Entry, error) {
 	var algorithms []string
-	for _, m := range p.bag.manifests {
-		algorithms = append(algorithms, m.algorithm)
+	if p.bag == nil {
+		algorithms = []string{"sha256"}
+	} else {
+		for _, m := range p.bag.manifests {
+			algorithms = append(algorithms, m.algorithm)
+		}
 	}
 	digester, err := fixity.NewDigester(algorithms...)
 	if err != nil {

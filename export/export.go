@@ -19,6 +19,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast/holdfast/bagit"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/replica"
 )
@@ -86,7 +87,8 @@ func (p *Package) Entries(ctx context.Context) iter.Seq2[Entry, error] {
 		return p.bagEntries(ctx)
 	}
 	return func(yield func(Entry, error) bool) {
-		ours := map[string]bool{} // the producer's names that system files could also have
+		ours := map[string]bool{}  // the producer's names that system files could also have
+		terms := map[string]bool{} // the producer's names that the file of terms could also have
 		for f, err := range p.files(ctx) {
 			name, payload := payloadName(f.Path)
 			switch {
@@ -102,11 +104,34 @@ func (p *Package) Entries(ctx context.Context) iter.Seq2[Entry, error] {
 				yield(Entry{}, err)
 				return
 			}
+			if first, _, _ := strings.Cut(strings.ToLower(name), "/"); strings.HasPrefix(first, termsName) {
+				terms[first] = true
+			}
 			if !yield(p.storedEntry(name, f), nil) {
 				return
 			}
 		}
+		if tags := termsTags(p.object.Terms); len(tags) > 0 {
+			yield(p.termsEntry(tags, terms))
+		}
 	}
+}
+
+// termsName is the name, without its ending, of the file with the terms in force of an export that is no
+// bag: what bag-info.txt says of them.
+const termsName = "holdfast-terms"
+
+// termsEntry returns the file of terms, under a name that no file of the producer has.
+func (p *Package) termsEntry(tags []bagit.Tag, taken map[string]bool) (Entry, error) {
+	name := termsName + ".txt"
+	for n := 2; taken[name]; n++ {
+		name = fmt.Sprintf("%s-%d.txt", termsName, n)
+	}
+	text, err := bagit.FormatInfo(tags)
+	if err != nil {
+		return Entry{}, err
+	}
+	return p.textEntry(name, text)
 }
 
 // files yields the requested files by path.

@@ -243,6 +243,31 @@ func untar(t *testing.T, text []byte) map[string]string {
 	}
 }
 
+// terms is what an export that is no bag says of the object's terms.
+const terms = `Rights-Basis: copyright
+Rights-Status: copyrighted
+Rights-Jurisdiction: de
+Rights-Statement: until 2037
+Rights-URI: https://example.org/r
+Preservation-Level: full
+Embargo-Until: 2030-01-01
+Embargo-Reason: a letter
+`
+
+// TestTerms_Name: the file of terms takes the place of none of the producer's, in no file system.
+func TestTerms_Name(t *testing.T) {
+	t.Parallel()
+	m := &memory{files: map[string]string{"producer/Holdfast-Terms.TXT": "theirs", "producer/holdfast-terms-2.txt/a": "theirs, too"}}
+	var out bytes.Buffer
+	if err := lay(t, m, export.Options{}).WriteTar(t.Context(), &out, 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"Holdfast-Terms.TXT": "theirs", "holdfast-terms-2.txt/a": "theirs, too", "holdfast-terms-3.txt": terms}
+	if diff := cmp.Diff(want, untar(t, out.Bytes())); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 func TestTar_Content(t *testing.T) {
 	t.Parallel()
 	for name, opts := range forms() {
@@ -263,6 +288,9 @@ func TestTar_Content(t *testing.T) {
 			} else if opts.System {
 				want[path] = text
 			}
+		}
+		if !opts.Bag {
+			want["holdfast-terms.txt"] = terms
 		}
 		for path := range got {
 			if _, ok := want[path]; !ok && opts.Bag {
@@ -410,7 +438,7 @@ func TestElsewhere(t *testing.T) {
 		"flipped": "T" + good[1:], "flipped at the end": good[:len(good)-1] + "!", "shorter": good[1:], "longer": good + "x", "none": "", "missing": missing,
 		"broken off": good[:700] + cut, "broken off at once": cut, "flipped and broken off": "T" + good[1:700] + cut,
 	}
-	want := map[string]string{}
+	want := map[string]string{"holdfast-terms.txt": terms}
 	for name, text := range object().files {
 		want[strings.TrimPrefix(name, "producer/")] = text
 	}
