@@ -143,9 +143,9 @@ func TestBrowser_Keys(t *testing.T) {
 	if at := tab.Path(); at != "/batches/"+batch {
 		t.Errorf("the beginning of a batch's id leads to %s", at)
 	}
-	// Deposits, items and objects are found by their words: the former by their names, the latter by their titles.
+	// Deposits, items and objects are found by the words of their titles and names.
 	for _, search := range []struct{ entry, words, found string }{
-		{"Deposits: ", "batch.ch", "Photographs of the harbour"}, {"Items: ", "in-winter-1", "photograph-of-the-harbour-in-winter-1.txt"}, {"Objects: ", "HARBOUR", "Photographs of the harbour"},
+		{"Deposits: ", "HARBOUR", "Photographs of the harbour"}, {"Items: ", "in-winter-1", "photograph-of-the-harbour-in-winter-1.txt"}, {"Objects: ", "HARBOUR", "Photographs of the harbour"},
 	} {
 		palette(tab, search.words, search.entry)
 		if rows := tab.Text("main tbody"); !strings.Contains(rows, search.found) {

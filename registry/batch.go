@@ -346,7 +346,7 @@ func JobResultOf(it WorkItem) (JobResult, error) {
 			return j, fmt.Errorf("decode results of item %s: %w", it.ID, err)
 		}
 	}
-	j.ARK, j.Title, j.LocalIDs, j.Repeats = id.ARK, spec.ownTitle(), spec.LocalIDs, spec.Repeats
+	j.ARK, j.Title, j.LocalIDs, j.Repeats = id.ARK, spec.OwnTitle(), spec.LocalIDs, spec.Repeats
 	if j.Version > 0 {
 		j.ObjectID = id.ARK // before that, the ARK has no version by this job
 	}

@@ -339,14 +339,17 @@ func (it WorkItem) Heading() string {
 // OwnTitle returns the title that the spec of a batch or job gives; "" if that is only its batch's.
 func (it WorkItem) OwnTitle() string {
 	var spec Spec
-	if it.Action != Batch && it.Action != Ingest || json.Unmarshal(it.Spec, &spec) != nil {
+	if !it.Action.Titled() || json.Unmarshal(it.Spec, &spec) != nil {
 		return ""
 	}
-	return spec.ownTitle()
+	return spec.OwnTitle()
 }
 
-// ownTitle returns the title unless it is only that of the batch.
-func (s Spec) ownTitle() string {
+// Titled reports whether items with an action can have a title, because their spec is a [Spec].
+func (a Action) Titled() bool { return a == Batch || a == Ingest }
+
+// OwnTitle returns the title unless it is only that of the batch.
+func (s Spec) OwnTitle() string {
 	if s.TitleShared {
 		return ""
 	}

@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -42,7 +43,7 @@ type ItemQuery struct {
 	Collection string   `json:"collection"`
 	Status     Status   `json:"status"`
 	Stage      Stage    `json:"stage"`
-	Text       string   `json:"text"`   // text in the name or note
+	Text       string   `json:"text"`   // text in the name, title or note
 	Match      Query    `json:"match"`  // all terms must match
 	Within     []string `json:"within"` // only items of these collections; nil: all, empty: none
 	After      string   `json:"after"`
@@ -88,6 +89,9 @@ type Term struct {
 	Value string `json:"value"` // in normal form; commas separate several values
 	Not   bool   `json:"not"`
 }
+
+// InText reports whether the term looks for text, not for one of some values.
+func (t Term) InText() bool { return slices.Contains([]string{"", "name", "title", "error"}, t.Field) }
 
 // String returns the term in the query language.
 func (t Term) String() string {

@@ -73,6 +73,8 @@ func termCond(w *sqldb.Where, t registry.Term, dialect string, now int64) (strin
 		return textCond(w, dialect, t.Value), nil
 	case "name":
 		return "(" + likeCond(w, dialect, "i.name", t.Value) + ")", nil
+	case "title":
+		return "(" + likeCond(w, dialect, "i.title", t.Value) + ")", nil
 	case "error":
 		return "(" + likeCond(w, dialect, "i.note", t.Value) + ")", nil
 	case "state":
@@ -200,13 +202,26 @@ func startsCond(w *sqldb.Where, column string, ids []string) string {
 	return "(" + strings.Join(conds, " OR ") + ")"
 }
 
-// textCond returns the condition for text in the name or note, or at the beginning of the id.
+// textCond returns the condition for text in the name, title or note, or at the beginning of the id.
 func textCond(w *sqldb.Where, dialect, text string) string {
-	cond := "(" + likeCond(w, dialect, "i.name", text) + " OR " + likeCond(w, dialect, "i.note", text)
+	cond := "(" + anyText(w, dialect, "i.", text)
 	if registry.IDStart(text) {
 		cond += " OR " + idCond(w, text)
 	}
 	return cond + ")"
+}
+
+// textColumns are the columns that text without a field is looked for in: of work_item and of
+// item_text.
+var textColumns = []string{"name", "title", "note"}
+
+// anyText returns the condition for literal text in one of the textColumns of a table.
+func anyText(w *sqldb.Where, dialect, table, text string) string {
+	conds := make([]string, len(textColumns))
+	for i, column := range textColumns {
+		conds[i] = likeCond(w, dialect, table+column, text)
+	}
+	return strings.Join(conds, " OR ")
 }
 
 // likeCond returns the condition for literal text in a column, in upper or lower case (SQLite: for

@@ -40,7 +40,7 @@ func shortTerm(q registry.ItemQuery, r reach) (short registry.Term, ok bool) {
 		texts = append(texts, registry.Term{Value: q.Text})
 	}
 	for _, t := range q.Match.Terms {
-		if !t.Not && (t.Field == "" || t.Field == "name" || t.Field == "error") {
+		if !t.Not && t.InText() {
 			texts = append(texts, t)
 		}
 	}

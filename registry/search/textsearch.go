@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// How text is searched. Both databases have a trigram index of names and notes. It also knows an
-// item's collection and, for settled items with a note, the status: a word may be common in the
+// How text is searched. Both databases have a trigram index of names, titles and notes. It also knows
+// an item's collection and, for settled items with a note, the status: a word may be common in the
 // Registry and absent in one collection. A list can start at the text index and read all rows with
 // the text. Or it can read rows at places of other indexes until its page is full. SQLite counts
 // which is cheaper, up to a bound (textSearch). PostgreSQL, whose index cannot stop early, tries
@@ -34,7 +34,7 @@ type textSearch struct {
 	none        bool     // no row has the text
 }
 
-// textTerm is text in a column; without a column, in the name or the note.
+// textTerm is text in a column; without a column, in one of the textColumns.
 type textTerm struct{ column, text string }
 
 // searchFor returns what the text index can find of a query. It is empty if the query names ids.
@@ -88,8 +88,8 @@ func (s *textSearch) collect(q registry.ItemQuery) {
 		case t.Not:
 		case t.Field == "":
 			find("", t.Value)
-		case t.Field == "name":
-			find("name", t.Value)
+		case t.Field == "name", t.Field == "title":
+			find(t.Field, t.Value)
 		case t.Field == "error":
 			find("note", t.Value)
 		}
@@ -147,7 +147,7 @@ func (s textSearch) cond(w *sqldb.Where) string {
 			conds = append(conds, likeCond(w, s.dialect, "x."+t.column, t.text))
 			continue
 		}
-		conds = append(conds, "("+likeCond(w, s.dialect, "x.name", t.text)+" OR "+likeCond(w, s.dialect, "x.note", t.text)+")")
+		conds = append(conds, "("+anyText(w, s.dialect, "x.", t.text)+")")
 	}
 	places := func(kind string, names []string) {
 		var any []string
@@ -170,7 +170,7 @@ func (s textSearch) match() string {
 	for _, t := range s.terms {
 		column := t.column
 		if column == "" {
-			column = "{name note}"
+			column = "{" + strings.Join(textColumns, " ") + "}"
 		}
 		parts = append(parts, column+" : "+quoted(t.text))
 	}

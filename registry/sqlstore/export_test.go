@@ -70,7 +70,7 @@ func (s *Store) CheckText(ctx context.Context) error {
 		return s.Exec(ctx, `INSERT INTO item_text (item_text, rank) VALUES ('integrity-check', 1)`)
 	}
 	wrong, err := s.db.Column(ctx, `SELECT COALESCE(i.id, 'purged') FROM work_item i FULL JOIN item_text x ON x.seq = i.seq
-		WHERE i.id IS NULL OR x.seq IS NULL OR (x.name, x.note, x.places) <> (i.name, i.note, item_text_places(i.collection, i.status, i.note))`)
+		WHERE i.id IS NULL OR x.seq IS NULL OR (x.name, x.title, x.note, x.places) <> (i.name, i.title, i.note, item_text_places(i.collection, i.status, i.note))`)
 	if err == nil && len(wrong) > 0 {
 		err = fmt.Errorf("the text index is wrong about items %v", wrong)
 	}

@@ -25,11 +25,12 @@ type everywhere struct {
 	clock  *clock
 	items  []registry.WorkItem // newest first
 	graphs map[string]string
+	titles map[string]string
 }
 
 func newEverywhere(t *testing.T) *everywhere {
 	t.Helper()
-	e := &everywhere{clock: newClock(), graphs: map[string]string{}}
+	e := &everywhere{clock: newClock(), graphs: map[string]string{}, titles: map[string]string{}}
 	e.s = open(t, filepath.Join(t.TempDir(), "registry.db"), e.clock.now)
 	for _, c := range []string{"a", "b"} {
 		if err := e.s.PutCollection(t.Context(), registry.Collection{Mnemonic: c}, "admin"); err != nil {
@@ -72,14 +73,16 @@ func (e *everywhere) fill(t *testing.T) (ids []string) {
 				}
 				for bits := range 24 {
 					n++
+					title := []string{"", "Old Thesis", "y%_1 of 1150"}[n/5%3]
 					r, err := e.s.Submit(t.Context(), registry.Submission{
 						Collection: []string{"a", "b"}[n/3%2], Name: []string{"Thesis", "letters", "x%_y"}[n%3] + strconv.Itoa(n),
-						Actor: "actor " + strconv.Itoa(n%3), Spec: registry.Spec{Type: registry.FileType, URL: "https://h.test/"},
+						Actor: "actor " + strconv.Itoa(n%3), Spec: registry.Spec{Type: registry.FileType, URL: "https://h.test/", Title: title},
 					})
 					if err != nil {
 						t.Fatal(err)
 					}
 					ids = append(ids, r.BatchID)
+					e.titles[r.BatchID] = title
 					e.graphs[r.BatchID] = []string{"", "", "g1", "g2"}[n%13%4]
 					parent := any(nil)
 					if n%4 == 0 {
@@ -186,7 +189,7 @@ func (e *everywhere) word(t *rapid.T) string {
 	term := one(
 		"state:"+some(states...), "status:"+some(statuses...), "stage:"+some(stages...), "action:"+some("ingest", "batch", "bulk", "tidy"),
 		"collection:"+some("a", "b", "none"), "batch:"+it.ID, "batch:"+e.items[len(e.items)-1].ID, "graph:"+some("g1", "g2"), "id:"+it.ID[:rapid.SampledFrom([]int{8, 13, 14, 36}).Draw(t, "length")],
-		`name:`+one("thesis", "ETT", "%_", "1", "11"), "error:"+one("sha256", `"time-out of"`, "\"\\\"h\\\"\"", "of"), "class:"+some("content", "system", "jobs"), `by:"actor 1"`,
+		`name:`+one("thesis", "ETT", "%_", "1", "11"), "title:"+one("thesis", `"OF 1"`, "%_"), "error:"+one("sha256", `"time-out of"`, "\"\\\"h\\\"\"", "of"), "class:"+some("content", "system", "jobs"), `by:"actor 1"`,
 		"held:"+one("yes", "no"), "delayed:"+one("yes", "no"), "unresolved:"+one("yes", "no"), "priority:"+one("<3", ">=5", "2"), "retries:"+one(">0", "0", ">=1"), "older:"+one("60m", "62m", "70m"), "newer:"+one("61m", "1h", "2h"),
 		one("thesis", "LETTERS", "sha256 differs", "x%", "9", `"x%_y1"`, "nowhere"), it.ID, it.ID[:9],
 	)
@@ -276,9 +279,11 @@ func (e *everywhere) matches(it registry.WorkItem, t registry.Term) bool {
 	contains := func(text string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(t.Value)) }
 	switch t.Field {
 	case "":
-		return contains(it.Name) || contains(it.Note) || registry.IDStart(t.Value) && strings.HasPrefix(it.ID, t.Value)
+		return contains(it.Name) || contains(e.titles[it.ID]) || contains(it.Note) || registry.IDStart(t.Value) && strings.HasPrefix(it.ID, t.Value)
 	case "name":
 		return contains(it.Name)
+	case "title":
+		return contains(e.titles[it.ID])
 	case "error":
 		return contains(it.Note)
 	case "state":

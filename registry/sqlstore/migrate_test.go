@@ -3,13 +3,70 @@ package sqlstore_test
 import (
 	"errors"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/query"
 	"github.com/holdfast/holdfast/registry/registrytest"
 	"github.com/holdfast/holdfast/registry/sqldb"
 	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
 )
+
+// TestTitlesMigrate indexes the titles of items that were there before, and of those of programs that
+// do not write them.
+func TestTitlesMigrate(t *testing.T) {
+	for name, database := range map[string]func(testing.TB) string{"sqlite": sqlstoretest.SQLite, "postgres": sqlstoretest.Postgres} {
+		t.Run(name, func(t *testing.T) {
+			address := database(t)
+			s := openURL(t, address, nil)
+			if err := s.PutCollection(t.Context(), registry.Collection{Mnemonic: "c"}, "admin"); err != nil {
+				t.Fatal(err)
+			}
+			var ids []string
+			for _, title := range []string{"Psalter \"of\" 1150", "Other psalter", ""} {
+				r, err := s.Submit(t.Context(), registry.Submission{Collection: "c", Name: "title.zip", Spec: registry.Spec{Title: title, URL: "https://h.test/" + title}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ids = append(ids, r.BatchID)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			for _, version := range []int64{24, 1 << 30} {
+				if err := sqldb.MigrateTo(t.Context(), address, version); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s = openURL(t, address, nil)
+			for range 2 {
+				q, err := query.Parse("title:psalter")
+				if err != nil {
+					t.Fatal(err)
+				}
+				page, err := s.Items(t.Context(), registry.ItemQuery{Match: q})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var found []string
+				for _, it := range page.Rows {
+					found = append(found, it.ID)
+				}
+				if want := []string{ids[1], ids[0]}; !slices.Equal(found, want) {
+					t.Errorf("found %v, want %v", found, want)
+				}
+				registrytest.CheckInvariants(t, s)
+				spec := string(page.Rows[0].Spec) // as a program of the version before writes the item
+				for _, statement := range [][]any{{`DELETE FROM work_detail WHERE item_id = $1`, ids[1]}, {`UPDATE work_item SET title = '' WHERE id = $1`, ids[1]}, {`INSERT INTO work_detail (item_id, spec) VALUES ($1, $2)`, ids[1], spec}} {
+					if err := s.Exec(t.Context(), statement[0].(string), statement[1:]...); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		})
+	}
+}
 
 // TestR27_HistoryMigrates takes a Registry with data to the schema of the first release and back: its
 // events keep their ids and numbers, and the next ones follow them.

@@ -204,7 +204,7 @@ func (l *life) readAll(t *testing.T) {
 	for _, text := range []string{
 		"state:failed", "state:pending,held", "-state:completed", "status:running", "stage:download", "action:batch", "action:batch state:failed",
 		"collection:c", "collection:c state:failed", "collection:c,d stage:download", "batch:" + l.batch, "batch:" + l.batch + " state:failed", "batch:a,b", "graph:g",
-		"id:" + l.batch, "id:" + l.batch[:9], "name:thesis", "error:timeout", "error:timeout state:failed", "class:content", "cause:0f0f0f0f0f0f0f0f", "cause:0f0f0f0f0f0f0f0f batch:" + l.batch, "by:a", "held:yes", "held:no",
+		"id:" + l.batch, "id:" + l.batch[:9], "name:thesis", "title:thesis", "error:timeout", "error:timeout state:failed", "class:content", "cause:0f0f0f0f0f0f0f0f", "cause:0f0f0f0f0f0f0f0f batch:" + l.batch, "by:a", "held:yes", "held:no",
 		"priority:<3", "storage:s state:failed", "retries:>0", "older:1h", "newer:1h", "older:1h state:failed", "thesis letters", l.batch, "x",
 	} {
 		match, err := query.Parse(text)

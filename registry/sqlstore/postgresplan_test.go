@@ -195,7 +195,7 @@ func (l *life) readLists(t *testing.T) {
 	for _, text := range []string{
 		"", "state:failed", "state:pending", "state:held", "-state:completed", "status:running", "status:failed", "stage:download", "action:batch", "collection:collection_00",
 		"collection:collection_19", "class:content", "cause:0f0f0f0f0f0f0f0f", "by:\"depositor 7\"", "by:nobody", "held:yes", "held:no", "retries:>0", "older:1h", "newer:1h", "name:thesis",
-		"name:nowhere", "error:timeout", "error:nowhere", "error:timeout state:completed", "error:timeout state:failed", "thesis", "nowhere", "thesis glaciers",
+		"name:nowhere", "title:nowhere", "title:letters -title:nowhere", "error:timeout", "error:nowhere", "error:timeout state:completed", "error:timeout state:failed", "thesis", "nowhere", "thesis glaciers",
 		"manuscript collection:collection_00", "graph:g", "pd collection:collection_19", "x4 stage:download",
 	} {
 		match, err := query.Parse(text)

@@ -99,17 +99,25 @@ func (n NewItem) values(b birth, seq, now int64) []any {
 		n.Status, n.Priority, Rank(now, n.Priority), sqldb.Clean(n.Name), n.Fingerprint, n.Class, sqldb.Clean(n.Note),
 		now + n.Delay, b.nudge, sqldb.Clean(n.Actor), now, b.finished, n.Graph, n.Blockers,
 		first, sqldb.WordList(others), sqldb.WordList(n.Optional), b.ready,
-		why.fingerprint, why.code, why.host, sqldb.Bit(n.Spec.Own(n.Action)),
+		why.fingerprint, why.code, why.host, sqldb.Bit(n.Spec.Own(n.Action)), n.title(),
 	}
+}
+
+// title returns the title by which lists show the item, and by which it is found.
+func (n NewItem) title() string {
+	if !n.Action.Titled() {
+		return ""
+	}
+	return sqldb.Clean(n.Spec.OwnTitle())
 }
 
 // insertItem writes rows of work_item.
 var insertItem = sqldb.InsertInto(
 	`INSERT INTO work_item (seq, id, tenant, collection, parent_id, row_no, ordinal, action, stage, status, priority, rank, name,
 		fingerprint, error_class, note, run_at, nudge_at, created_by, created_at, updated_at, finished_at, graph_id, blocker_count,
-		volume, other_storages, optional, ready, cause, cause_code, cause_host, own)`,
+		volume, other_storages, optional, ready, cause, cause_code, cause_host, own, title)`,
 	`($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $20, $21, $22, $23, $24, $25, $26, $27, $28,
-		$29, $30, $31)`)
+		$29, $30, $31, $32)`)
 
 // Insert inserts items, each with its event. Items that are ready become due at once.
 func (t *Tx) Insert(items ...NewItem) error {

@@ -65,7 +65,7 @@ func listCommand(a *cli.App) *cobra.Command {
 func FilterFlags(cmd *cobra.Command, f *Filter, limit *int) {
 	f.flag(cmd, "collection", "collection", "only objects of this collection")
 	f.flag(cmd, "status", "status", "only those of this status: pending, running, completed, failed, ...")
-	f.flag(cmd, "text", "", "only those with this text in the name or the note")
+	f.flag(cmd, "text", "", "only those with this text in the name, the title or the note")
 	cli.LimitFlag(cmd, limit)
 }
 

@@ -15,6 +15,7 @@ func queryTests() tests {
 		"states_as_people_see_them":            statesMatch,
 		"ages_by_the_stores_clock":             agesMatch,
 		"text_is_taken_as_it_is":               textAsItIs,
+		"titles_are_found":                     titlesFound,
 		"pages_go_on_where_they_ended":         queryPages,
 		"a_term_that_nobody_parsed_is_refused": unparsedTerm,
 	}
@@ -161,4 +162,35 @@ func unparsedTerm(f *fixture) {
 	if err == nil {
 		f.Error("a field that there is not was taken")
 	}
+}
+
+// titlesFound looks for items by the titles that lists show them by.
+func titlesFound(f *fixture) {
+	titled := func(actor, name, title string) string {
+		return f.Submit(func(s *registry.Submission) {
+			s.Actor, s.Name, s.Spec.Title, s.Spec.URL = actor, name, title, "https://example.org/"+f.Unique("x")
+		})
+	}
+	psalter, other := titled("alice", "scan-1.zip", "Psalter of Q7"), titled("bob", "scan-2.zip", "Another psalter")
+	named := titled("alice", "psalter.zip", "")
+	f.wantMatch("psalter", named, other, psalter)
+	f.wantMatch("title:PSALTER", other, psalter)
+	f.wantMatch("name:psalter", named)
+	f.wantMatch("psalter scan", other, psalter)
+	f.wantMatch("psalter by:alice", named, psalter)
+	f.wantMatch("title:psalter -title:another", psalter)
+	f.wantMatch("-title:psalter", named)
+	f.wantMatch("q7", psalter)
+	f.wantMatch("title:q7", psalter)
+	f.wantMatch(`title:"of Q7"`, psalter)
+	f.wantMatch("error:psalter")
+	// A title that is the batch's is no title of its jobs.
+	batch := titled("alice", "list.checkm", "Charters")
+	jobs := registrytest.NewJobs(2)
+	jobs[0].Spec.Title, jobs[0].Spec.TitleShared = "Charters", true
+	jobs[1].Spec.Title = "Charter of 1215"
+	_, err := f.Store.AddJobs(f.Context(), f.TakeItem(batch).Lease, jobs)
+	f.Must(err)
+	f.wantMatch("charters", batch)
+	f.wantMatch("title:charter -action:batch", f.Children(batch)[1])
 }

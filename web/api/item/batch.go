@@ -29,7 +29,7 @@ type batchesInput struct {
 	endpoint.Matching
 	Collection string          `query:"collection" maxLength:"200"`
 	Status     registry.Status `query:"status"`
-	Text       string          `query:"text" maxLength:"500" doc:"Part of the name or the note"`
+	Text       string          `query:"text" maxLength:"500" doc:"Part of the name, the title or the note"`
 }
 
 func (s *Service) batches(ctx context.Context, in *batchesInput) (*endpoint.Output[registry.Page[registry.WorkItem]], error) {

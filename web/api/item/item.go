@@ -45,7 +45,7 @@ type itemsInput struct {
 	Collection string          `query:"collection" maxLength:"200"`
 	Status     registry.Status `query:"status"`
 	Stage      registry.Stage  `query:"stage"`
-	Text       string          `query:"text" maxLength:"500" doc:"Part of the name or the note"`
+	Text       string          `query:"text" maxLength:"500" doc:"Part of the name, the title or the note"`
 	Before     string          `query:"before" maxLength:"4096" doc:"prev of the page after it; not together with after"`
 	Order      string          `query:"order" enum:"newest,oldest" doc:"oldest turns the list around"`
 }

@@ -229,7 +229,8 @@ func TestDeposits(t *testing.T) {
 	_, err = s.Store.Submit(t.Context(), registry.Submission{Collection: "secret", Name: "hidden", Actor: "ann", Spec: registry.Spec{URL: "http://h.test/x", Title: "Hidden"}})
 	must(t, err)
 	for path, want := range map[string]string{
-		"/deposits": "Mine", "/deposits?show=waiting": "Mine", "/deposits?show=needs": "", "/deposits?show=done": "", "/deposits?q=mine": "",
+		"/deposits": "Mine", "/deposits?show=waiting": "Mine", "/deposits?show=needs": "", "/deposits?show=done": "", "/deposits?q=mine": "Mine",
+		"/deposits?q=title%3Amine": "Mine", "/deposits?q=theirs": "", "/deposits?of=all&q=theirs": "Theirs", "/deposits?of=all&q=hidden": "",
 		"/deposits?of=all": "Mine Theirs", "/deposits?q=name%3Aplates": "Mine", "/deposits?q=colour%3Ared": "Mine",
 	} {
 		text := s.Get(t, path, http.StatusOK)

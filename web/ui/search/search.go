@@ -218,7 +218,7 @@ func (p pages) list(ctx context.Context, form url.Values, match registry.Query, 
 // hasText reports whether a query looks for text. The items that match are then not counted: that
 // reads each of them.
 func hasText(q registry.Query) bool {
-	return slices.ContainsFunc(q.Terms, func(t registry.Term) bool { return t.Field == "" || t.Field == "name" || t.Field == "error" })
+	return slices.ContainsFunc(q.Terms, registry.Term.InText)
 }
 
 // explained adds to rows what they wait for and their batches, with one request each for all.
