@@ -129,7 +129,8 @@ var errUnknownObjects = errors.New("it holds objects that the Registry does not 
 
 // Advice about a storage with unknown objects. The command that accepts it follows.
 const (
-	fixEmptyDatabase = "restore the Registry's database from its backup, make it again with holdfast rebuild, or correct the addresses; an empty database never learns of these objects; " +
+	fixEmptyDatabase = "restore the Registry's database from its backup, make it again with holdfast rebuild, or correct the addresses; if another program made these objects, take " +
+		"them in with holdfast adopt; an empty database never learns of them by itself; " +
 		"to start with one nevertheless, run: "
 	fixOlderDatabase = "this database knows objects, but none in this storage; if it is another Registry's storage, correct the address; if the database was restored from a " +
 		"backup that is older than the first object in this storage, use a newer backup; if there is none, run the command below, start with --paused, and " +
