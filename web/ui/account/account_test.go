@@ -85,10 +85,11 @@ func TestTokens_SecretOnce(t *testing.T) {
 	form := url.Values{"name": {hostile}, "role": {"depositor"}, "stage": {"download"}}
 	w := admin.Post(t, "/new/token", form)
 	has(t, w.Body.String(), "Refused:", "name the collections", "&lt;script&gt;")
+	has(t, w.Body.String(), ">Collections of a depositor</a>")
 	lacks(t, w.Body.String(), "<script>alert", "body.collections")
 	form.Set("collection", "default")
 	form.Set("expires", "2001-01-01")
-	has(t, admin.Post(t, "/new/token", form).Body.String(), "Refused:", "in the past", `value="default" checked`)
+	has(t, admin.Post(t, "/new/token", form).Body.String(), "Refused:", ">Last day on which it is valid</a>", "in the past", `value="default" checked`)
 	if _, ok := tokens(t, s)[hostile]; ok {
 		t.Fatal("a refused token was made")
 	}
