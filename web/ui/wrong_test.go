@@ -125,6 +125,9 @@ func wantField(t *testing.T, p uitest.Visited, action, field string, sends url.V
 				return "what was typed into " + name + " is lost"
 			}
 		}
+		if strings.Contains(p.Main(), "<code>body.") {
+			return "it names a field of the API, not one of the form"
+		}
 		if len(f.Wrong) == 0 { // what is too long for one may be too long for two together
 			return "the fault is beside no field"
 		}
