@@ -16,16 +16,12 @@ const adopting = "adopt"
 
 // AdoptState implements registry.Adopting.
 func (s *Catalog) AdoptState(ctx context.Context) (registry.RebuildState, error) {
-	return rebuildState(s.db.Read.QueryRowContext(ctx, selectRebuild, adopting))
+	return s.readState(ctx, adopting)
 }
 
 // SaveAdopt implements registry.Adopting.
 func (s *Catalog) SaveAdopt(ctx context.Context, state registry.RebuildState) error {
-	err := s.write(ctx, func(t *tx) error { return t.putState(adopting, state) })
-	if err != nil {
-		return fmt.Errorf("note how far the adoption is: %w", err)
-	}
-	return nil
+	return s.saveState(ctx, adopting, state)
 }
 
 // StoredAs implements registry.Adopting.

@@ -19,21 +19,35 @@ const rebuildSetting = "rebuild"
 
 // RebuildState implements registry.Rebuilding.
 func (s *Catalog) RebuildState(ctx context.Context) (out registry.RebuildState, err error) {
-	return rebuildState(s.db.Read.QueryRowContext(ctx, selectRebuild, rebuildSetting))
+	return s.readState(ctx, rebuildSetting)
 }
 
-const selectRebuild = `SELECT value FROM setting WHERE name = $1`
+// readState returns how far a reading of the storages is, by the setting of this name.
+func (s *Catalog) readState(ctx context.Context, name string) (registry.RebuildState, error) {
+	return scanState(s.db.Read.QueryRowContext(ctx, selectState, name))
+}
 
-func rebuildState(row sqldb.Scanner) (out registry.RebuildState, err error) {
+// saveState notes how far a reading of the storages is, in the setting of this name.
+func (s *Catalog) saveState(ctx context.Context, name string, state registry.RebuildState) error {
+	err := s.write(ctx, func(t *tx) error { return t.putState(name, state) })
+	if err != nil {
+		return fmt.Errorf("note how far the reading of the storages is (%s): %w", name, err)
+	}
+	return nil
+}
+
+const selectState = `SELECT value FROM setting WHERE name = $1`
+
+func scanState(row sqldb.Scanner) (out registry.RebuildState, err error) {
 	var text string
 	switch err := row.Scan(&text); {
 	case errors.Is(err, sql.ErrNoRows):
 		return out, nil
 	case err != nil:
-		return out, fmt.Errorf("read how far the rebuild is: %w", err)
+		return out, fmt.Errorf("read how far the reading of the storages is: %w", err)
 	}
 	if err := json.Unmarshal([]byte(text), &out); err != nil {
-		return out, fmt.Errorf("decode how far the rebuild is: %w", err)
+		return out, fmt.Errorf("decode how far the reading of the storages is: %w", err)
 	}
 	return out, nil
 }
@@ -41,7 +55,7 @@ func rebuildState(row sqldb.Scanner) (out registry.RebuildState, err error) {
 // SaveRebuild implements registry.Rebuilding.
 func (s *Catalog) SaveRebuild(ctx context.Context, state registry.RebuildState) error {
 	err := s.write(ctx, func(t *tx) error {
-		before, err := rebuildState(t.Row(selectRebuild, rebuildSetting))
+		before, err := scanState(t.Row(selectState, rebuildSetting))
 		if err != nil {
 			return err
 		}

@@ -18,16 +18,12 @@ const reconciling = "reconcile"
 
 // ReconcileState implements registry.Reconciling.
 func (s *Catalog) ReconcileState(ctx context.Context) (registry.RebuildState, error) {
-	return rebuildState(s.db.Read.QueryRowContext(ctx, selectRebuild, reconciling))
+	return s.readState(ctx, reconciling)
 }
 
 // SaveReconcile implements registry.Reconciling.
 func (s *Catalog) SaveReconcile(ctx context.Context, state registry.RebuildState) error {
-	err := s.write(ctx, func(t *tx) error { return t.putState(reconciling, state) })
-	if err != nil {
-		return fmt.Errorf("note how far the comparison is: %w", err)
-	}
-	return nil
+	return s.saveState(ctx, reconciling, state)
 }
 
 // Recorded implements registry.Reconciling.
