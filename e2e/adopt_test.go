@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -92,6 +93,7 @@ func TestAdopt(t *testing.T) {
 		h := up(t, append(s3test.Env(), "HOLDFAST_DATABASE_URL="+database, "HOLDFAST_RECEIPT_KEY=YSBrZXkgb2YgMzIgYnl0ZXMgZm9yIHRoZSB0ZXN0cy4=")...)
 		h.database = database
 		roots := h.make(bucket)
+		h.refuseUnsigned(roots[0])
 		for _, f := range roots {
 			h.adopt(f)
 		}
@@ -176,6 +178,25 @@ func (h *holdfast) adopt(f *foreign) {
 			h.t.Errorf("%s: %s was changed", f.name, name)
 		}
 	}
+}
+
+// refuseUnsigned shows that receipts without a signature must be asked for.
+func (h *holdfast) refuseUnsigned(f *foreign) {
+	h.t.Helper()
+	const why = "no key to sign the receipts"
+	args := []string{"adopt", f.name, "--storage", f.address, "--database", h.database, "--collection", f.name}
+	keyed := h.env
+	h.env = append(slices.Clone(keyed), "HOLDFAST_RECEIPT_KEY=")
+	if r := h.runIn("", args...); r.code != 2 || !strings.Contains(r.stderr, why) || !strings.Contains(r.stderr, "--unsigned") {
+		h.t.Errorf("an adoption without a key ended with %d: %s%s", r.code, r.stdout, r.stderr)
+	}
+	if r := h.runIn("", append(args, "--dry-run")...); r.code != 0 || !strings.Contains(r.stderr, why) {
+		h.t.Errorf("a dry run without a key ended with %d: %s%s", r.code, r.stdout, r.stderr)
+	}
+	if r := h.runIn("", append(args, "--dry-run", "--unsigned")...); r.code != 0 || strings.Contains(r.stderr, why) {
+		h.t.Errorf("a dry run of an unsigned adoption ended with %d: %s%s", r.code, r.stdout, r.stderr)
+	}
+	h.env = keyed
 }
 
 // updateAdopted has each root's collection keep its objects there, and gives a new version to one.

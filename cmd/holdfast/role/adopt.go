@@ -20,6 +20,7 @@ type adoptFlags struct {
 	storedFlags
 	collection string
 	dryRun     bool
+	unsigned   bool
 }
 
 // AdoptCommand returns the command `holdfast adopt`.
@@ -33,6 +34,7 @@ func AdoptCommand(a *cli.App) *cobra.Command {
 	f.add(cmd, "the folder `DIR` of up, which must be stopped", "the Registry's database")
 	cmd.Flags().StringVar(&f.collection, "collection", "", "the `COLLECTION` that the objects come to; its profile says who owns them")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "read everything, say what would be refused, and change nothing")
+	cmd.Flags().BoolVar(&f.unsigned, "unsigned", false, "write receipts that nobody signed, where the Registry has no HOLDFAST_RECEIPT_KEY")
 	cmd.Flags().BoolVar(&a.JSON, "json", false, "print JSON, one object a line")
 	return cli.WithHelp(helpTexts, cmd)
 }
@@ -43,6 +45,9 @@ type adopted struct {
 	DryRun  bool    `json:"dry_run"`
 	Seconds float64 `json:"seconds"`
 }
+
+const noReceiptKey = "there is no key to sign the receipts of the adopted objects, which are never changed afterwards: " +
+	"set HOLDFAST_RECEIPT_KEY as the Registry's processes have it, or give --unsigned if they have none"
 
 func runAdopt(ctx context.Context, a *cli.App, f adoptFlags, name string) error {
 	if f.collection == "" {
@@ -58,6 +63,12 @@ func runAdopt(ctx context.Context, a *cli.App, f adoptFlags, name string) error 
 	}
 	if o.ReceiptKey, err = c.Receipts(); err != nil {
 		return err
+	}
+	if o.ReceiptKey == nil && f.dir == "" && !f.unsigned {
+		if !f.dryRun {
+			return exit.Usagef("%s", noReceiptKey)
+		}
+		a.Note("the run without --dry-run would be refused: %s", noReceiptKey)
 	}
 	begun, due := time.Now(), everyNow()
 	o.Found = func(found rebuild.Adopted) error { return printAdopted(a, f.dryRun, found) }
