@@ -55,8 +55,8 @@ const (
 const mostLive = 300
 
 // liveShare is how much of one processor all streams together take, as a divisor: rendering pauses
-// for nine times as long as it took. Ingest comes first.
-const liveShare = 10
+// for 19 times as long as it took. Ingest comes first.
+const liveShare = 20
 
 // live is the streams' shared state.
 type live struct {
