@@ -134,6 +134,14 @@ func TestBackup_ByItself(t *testing.T) {
 	if r := h.runIn("", "backup", "verify", filepath.Join(place, first[0])); r.code != 0 {
 		t.Errorf("verify ended with %d: %s", r.code, r.stderr)
 	}
+	report, today := filepath.Join(t.TempDir(), "report"), time.Now().UTC()
+	h.must(0, "evidence", "--from", today.AddDate(0, 0, -1).Format(time.DateOnly), "--to", today.Format(time.DateOnly), "--out", report)
+	csv, err := os.ReadFile(filepath.Join(report, "backups.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	says(t, "the evidence report", string(csv), ","+first[0]+","+place+",")
+	says(t, "the audit log", h.must(0, "audit", "list", "--types", registry.EventBackupMade).stdout, first[0])
 	says(t, "the metrics", h.page("/metrics"), "holdfast_backup_timestamp_seconds 1.", "holdfast_backup_period_seconds 3600")
 	h.stop()
 	h.start()

@@ -62,8 +62,10 @@ func (r *writer) readme(w io.Writer) error {
 	p("copies, is as of the day on which the report was made: no history of it is kept.")
 	p("That a storage is off-site is what an admin said. fixity.csv leaves out objects that")
 	p("were deleted after the period. Accesses are recorded since Holdfast keeps an access")
-	p("log; whoever reads a storage without Holdfast is not in it. How backups are kept is")
-	p("for the institution to add.")
+	p("log; whoever reads a storage without Holdfast is not in it.")
+	p("backups.csv has what the service made by itself, and has \"no\" under database where that")
+	p("is PostgreSQL's, which has its own backups. Backups by other means, how long backups are")
+	p("kept, and whether one was ever restored are for the institution to add.")
 	p("Rights, appraisal and the migration of formats are decisions of the institution;")
 	p("policies.csv has what it recorded of them.")
 	p("")
@@ -122,6 +124,10 @@ func (r *writer) summary(p func(string, ...any)) {
 	}
 	for _, kind := range slices.Sorted(maps.Keys(r.accesses)) {
 		p("%-34s %20d", "accesses "+kind, r.accesses[kind])
+	}
+	p("%-34s %20d", "backups made and verified", r.backups)
+	if r.longest > 0 {
+		p("%-34s %20.1f", "most hours between two of them", r.longest.Hours())
 	}
 	p("%-34s %20d", "collections with a profile", len(r.counts.Policies))
 	p("%-34s %20d", "receipt keys", len(r.counts.Keys))

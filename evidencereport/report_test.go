@@ -68,6 +68,16 @@ func (record) Accesses(_ context.Context, _ survey.Query, each func(survey.Acces
 	return nil
 }
 
+func (record) Backups(_ context.Context, _ survey.Query, each func(survey.Backup) error) error {
+	for _, day := range []int{9, 10, 12} {
+		b := registry.Backup{Name: "holdfast-abc-" + at(day).Format("20060102") + ".tar.zst", Place: "s3://bucket/backups", Bytes: 5, Database: true, Objects: 4, Versions: 6, Program: "1.2"}
+		if err := each(survey.Backup{ID: "b", At: at(day), Backup: b}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (r record) SignReport(_ context.Context, report receipt.Report) ([]byte, error) {
 	report.Registry = "urn:uuid:00000000-0000-4000-a000-000000000000"
 	return r.key.SignReport(report), nil

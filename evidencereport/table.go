@@ -105,6 +105,9 @@ func tables() []table {
 				return each(r.counts.Software, func(s survey.Software) error { return row(s.Name, s.First, s.Last, s.Events) })
 			},
 		},
+		{"backups.csv", "backups of the record that the service made by itself, each read back as a whole and found right", []string{
+			"time", "backup", "place", "bytes", "database", "objects", "versions", "program", "event",
+		}, writeBackups},
 		{
 			"keys.csv", "public keys that verify receipts, segments of events, checkpoints and tombstones",
 			[]string{"key", "public_key", "first_used"},
@@ -174,5 +177,15 @@ func writeAccesses(ctx context.Context, r *writer, row func(...any) error) error
 			number = a.Restore
 		}
 		return row(a.At, a.Actor, a.Kind, a.ObjectID, a.Version, a.Collection, string(a.By), a.Form, a.Export, a.File, number, a.Reason, a.ID)
+	})
+}
+
+func writeBackups(ctx context.Context, r *writer, row func(...any) error) error {
+	return r.Source.Backups(ctx, r.Query, func(b survey.Backup) error {
+		if r.backups++; r.backups > 1 {
+			r.longest = max(r.longest, b.At.Sub(r.newest))
+		}
+		r.newest = b.At
+		return row(b.At, b.Name, b.Place, b.Bytes, yesNo(b.Database), b.Objects, b.Versions, b.Program, b.ID)
 	})
 }

@@ -103,6 +103,9 @@ type writer struct {
 	incidents int64
 	deletions map[registry.DeletionStatus]int64
 	accesses  map[string]int64 // by kind
+	backups   int64
+	newest    time.Time     // backup so far
+	longest   time.Duration // from one backup to the next
 }
 
 // file writes one file and notes its digest. All files have the time of the period's end, so that the

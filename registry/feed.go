@@ -18,7 +18,7 @@ type Feeds interface {
 	// AwaitFeed returns nil soon after there is an event after a cursor, or at once if there is
 	// one. It returns ctx's error if ctx ends first.
 	AwaitFeed(ctx context.Context, after int64) error
-	// Audit lists what people did and were refused, newest first.
+	// Audit lists what people did and were refused, and which backups were made, newest first.
 	Audit(ctx context.Context, q AuditQuery) (Page[Event], error)
 }
 
@@ -54,6 +54,23 @@ const (
 	ByCommand AccessWay = "command"
 	ByAPI     AccessWay = "API"
 )
+
+// BackupNoting records backups of the Registry.
+type BackupNoting interface {
+	// NoteBackup adds a backup that was made and verified to the audit log. A repeat adds another entry.
+	NoteBackup(ctx context.Context, b Backup) error
+}
+
+// Backup is a backup that the service made by itself, read back, and found right.
+type Backup struct {
+	Name     string `json:"name"`
+	Place    string `json:"place"`    // folder or bucket, without credentials
+	Bytes    int64  `json:"bytes"`    // of the file
+	Database bool   `json:"database"` // false: keys and settings only, as of a Registry on PostgreSQL
+	Objects  int64  `json:"objects"`  // in its database
+	Versions int64  `json:"versions"`
+	Program  string `json:"program"` // version of Holdfast
+}
 
 // FeedQuery selects events of the feed; empty fields do not restrict.
 type FeedQuery struct {
@@ -96,8 +113,9 @@ func ReadFeed(ctx context.Context, r interface {
 	return p, nil
 }
 
-// AuditQuery selects entries of the audit log: what people requested and were refused, not what
-// workers and the Registry did on their own. A bulk act is one entry. Empty fields do not restrict.
+// AuditQuery selects entries of the audit log: what people requested and were refused, and backups, not
+// what workers and the Registry did to items on their own. A bulk act is one entry. Empty fields do not
+// restrict.
 type AuditQuery struct {
 	Actor string   `json:"actor"` // name of the token
 	Types []string `json:"types"` // only entries of these types
@@ -123,6 +141,8 @@ const (
 	EventExported       = "exported"
 	EventFilesRead      = "files-read"
 	EventRestoreFetched = "restore-fetched"
+
+	EventBackupMade = "backup-made" // see Backup
 
 	EventCollection = "collection" // a profile was stored
 	EventDuplicate  = "duplicate"  // the same content was submitted before

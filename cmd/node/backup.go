@@ -9,11 +9,13 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/holdfast/holdfast/backup"
 	"github.com/holdfast/holdfast/metrics"
 	"github.com/holdfast/holdfast/periodic"
+	"github.com/holdfast/holdfast/registry"
 )
 
 // BackupSource says what belongs to a backup.
@@ -81,17 +83,19 @@ type BackupPlan struct {
 const backupLook = 10 * time.Minute
 
 // runBackups makes a backup when the newest of this Registry in the place is older than it may be.
-func (n *Node) runBackups(p BackupPlan, source string) {
+func (n *Node) runBackups(p BackupPlan, r registry.BackupNoting, source string) {
 	if p.To == "" {
 		return
 	}
 	n.run(periodic.Job{
-		Do: func(ctx context.Context) error { return p.makeDue(ctx, n.Log, source) }, Every: min(backupLook, p.Every), Log: n.Log,
+		Do: func(ctx context.Context) error { return p.makeDue(ctx, n.Log, r, source) }, Every: min(backupLook, p.Every), Log: n.Log,
 		Fails: "making a backup failed: there is no newer one than before; will retry", Works: "backups are made again",
 	}.Run)
 }
 
-func (p BackupPlan) makeDue(ctx context.Context, log *slog.Logger, source string) error {
+// makeDue makes a backup if it is due, and notes it. One that was made and could not be noted is not made
+// again: the audit log then lacks it.
+func (p BackupPlan) makeDue(ctx context.Context, log *slog.Logger, r registry.BackupNoting, source string) error {
 	metrics.BackupPeriod.Set(p.Every.Seconds())
 	newest, ok, err := backup.Newest(ctx, p.To, p.Database, source)
 	if err != nil {
@@ -114,6 +118,19 @@ func (p BackupPlan) makeDue(ctx context.Context, log *slog.Logger, source string
 		return err
 	}
 	metrics.BackupMade.Set(float64(made.At.Unix()))
+	if err := r.NoteBackup(ctx, noteOf(made, p.To)); err != nil {
+		log.ErrorContext(ctx, "a backup was made and verified, but the audit log and evidence reports will lack it", "name", made.Name, "error", err)
+	}
 	log.InfoContext(ctx, "backup made and verified", "name", made.Name, "size_bytes", made.Size, "removed", len(made.Removed))
 	return nil
+}
+
+// noteOf returns what the record keeps of a backup in a place.
+func noteOf(made backup.Made, place string) registry.Backup {
+	where, _, _ := strings.Cut(place, "?") // options of a bucket are nothing to keep for good
+	b := registry.Backup{Name: made.Name, Place: redacted(where), Bytes: made.Size, Program: made.Manifest.Version}
+	if d := made.Manifest.Database; d != nil {
+		b.Database, b.Objects, b.Versions = true, d.Objects, d.Versions
+	}
+	return b
 }

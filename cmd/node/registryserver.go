@@ -171,7 +171,7 @@ func (n *Node) runRegistry(ctx context.Context, d *registryServer, l net.Listene
 		Do: func(ctx context.Context) error { return d.alignObjects(ctx, n.Log) }, Every: alignEvery, Log: n.Log,
 		Fails: "queueing copies for storages that are filled or retired failed; will retry", Works: "copies for storages are queued again",
 	}.Run)
-	n.runBackups(d.backups, d.source)
+	n.runBackups(d.backups, d.registry, d.source)
 	n.run((&staging.Sweeper{Registry: d.registry, Staging: d.staging, Log: n.Log}).Run)
 	n.serve(l, handler)
 	return nil

@@ -32,6 +32,7 @@ type Store interface {
 	registry.Limiting
 	registry.Feeds
 	registry.Accessing
+	registry.BackupNoting
 	registry.ThroughputReader
 	registry.ThroughputNoting
 	registry.TokenUseNoting

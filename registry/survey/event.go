@@ -117,6 +117,17 @@ func (s *Survey) Accesses(ctx context.Context, q Query, each func(Access) error)
 	})
 }
 
+// Backups implements Reader.
+func (s *Survey) Backups(ctx context.Context, q Query, each func(Backup) error) error {
+	return s.events(ctx, q, `audited = 1 AND type = '`+registry.EventBackupMade+`'`, func(e registry.Event) error {
+		b := Backup{ID: e.ID, At: e.At}
+		if err := json.Unmarshal(e.Data, &b.Backup); err != nil {
+			return fmt.Errorf("read backup %s: %w", e.ID, err)
+		}
+		return each(b)
+	})
+}
+
 // restoreIn fills in an access from the event that made an item, if that is a restore.
 func restoreIn(a Access, e registry.Event) (Access, bool) {
 	var made struct {

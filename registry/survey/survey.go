@@ -32,6 +32,9 @@ type Reader interface {
 	PeriodDeletions(ctx context.Context, q Query, each func(Deletion) error) error
 	// Accesses calls each for the entries of the audit log that tell who read or restored what, oldest first.
 	Accesses(ctx context.Context, q Query, each func(Access) error) error
+	// Backups calls each for the backups that the service made and verified in the period, oldest first. They
+	// are of all collections.
+	Backups(ctx context.Context, q Query, each func(Backup) error) error
 	// SignReport signs an evidence report, if the Registry has a receipt key, and names the Registry in it.
 	SignReport(ctx context.Context, r receipt.Report) ([]byte, error)
 }
@@ -155,6 +158,13 @@ type Access struct {
 	Actor string
 	registry.Access
 	Reason string
+}
+
+// Backup is an entry of the audit log that tells of a backup.
+type Backup struct {
+	ID string
+	At time.Time // when it was verified
+	registry.Backup
 }
 
 // RestoreRequested is the kind of access that a submit of a restore is.

@@ -90,10 +90,10 @@ var insertEvent = sqldb.InsertInto(
 	`INSERT INTO event (feed_seq, id, item_id, attempt, type, actor, at, data, collection, audit_id, audited)`,
 	`($1, $2, $3, $4, $5, $6, $7, $8, COALESCE((SELECT collection FROM work_item WHERE id = $3), $9), $10, $11)`)
 
-// isAct reports whether an event is a person's act or a refused request.
+// isAct reports whether an event belongs to the audit log: a person's act, a refused request or a backup.
 func isAct(kind, actor string) bool {
 	switch {
-	case kind == registry.EventRefused:
+	case kind == registry.EventRefused, kind == registry.EventBackupMade:
 		return true
 	case actor == "" || actor == ActorRegistry || actor == ActorWorker:
 		return false

@@ -180,6 +180,18 @@ func (e *Engine) NoteAccess(ctx context.Context, a registry.Access) error {
 	return nil
 }
 
+// NoteBackup implements registry.BackupNoting.
+func (e *Engine) NoteBackup(ctx context.Context, b registry.Backup) error {
+	b.Name, b.Place = sqldb.Clean(b.Name), sqldb.Clean(b.Place)
+	err := e.Write(ctx, func(t *Tx) error {
+		return t.Note(Entry{ItemID: b.Name, Kind: registry.EventBackupMade, Actor: ActorRegistry, Data: b})
+	})
+	if err != nil {
+		return fmt.Errorf("note the backup %s: %w", b.Name, err)
+	}
+	return nil
+}
+
 // Source returns the Registry's permanent identifier: urn:uuid: and the UUID that its database got
 // when it was created.
 func (e *Engine) Source(ctx context.Context) (source string, err error) {

@@ -32,7 +32,7 @@ func (c *Client) Feed(ctx context.Context, q registry.FeedQuery) ([]registry.Eve
 	return f.Rows, err
 }
 
-// Audit lists what people did and what they were refused, newest first.
+// Audit lists what people did and what they were refused, and backups, newest first.
 func (c *Client) Audit(ctx context.Context, q registry.AuditQuery) (registry.Page[registry.Event], error) {
 	v := values("actor", q.Actor, "after", q.After, "before", q.Before, "limit", number(q.Limit))
 	for name, at := range map[string]time.Time{"since": q.Since, "until": q.Until} {

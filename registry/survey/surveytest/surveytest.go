@@ -68,6 +68,7 @@ func period(f *fixture) {
 	}
 	f.Restore(first)
 	f.ApprovedDeletion(second)
+	f.Must(f.Store.NoteBackup(f.Context(), registry.Backup{Name: "one.tar.zst", Place: "/mnt/backups", Bytes: 7, Database: true, Objects: 3}))
 	f.Clock.Pass(time.Minute)
 	q.To = f.Clock.Now()
 	counts := func() survey.Counts {
@@ -80,6 +81,7 @@ func period(f *fixture) {
 	f.Clock.Pass(time.Minute)
 	checked(f, first, "fixity check", "failure", "damaged in storage storage", registry.CheckDamaged) // after the period
 	f.Must(f.Store.NoteAccess(f.Context(), registry.Access{Kind: registry.EventExported, Actor: "late", ObjectID: first, Version: 1, By: registry.ByAPI}))
+	f.Must(f.Store.NoteBackup(f.Context(), registry.Backup{Name: "later.tar.zst"}))
 	f.Object()
 	f.Collection(registrytest.Mnemonic, registry.Profile{Name: "Later", Owner: registrytest.Owner})
 	if diff := cmp.Diff(got, counts()); diff != "" {
@@ -110,6 +112,7 @@ func period(f *fixture) {
 		"incident fixity check failure of " + old, "incident replication success of " + old,
 		"deletion approved of " + second + " asked " + registrytest.Asker + " approved " + registrytest.Approver,
 		"access exported by eve of " + first, "access files-read by eve of " + second, "access restore-requested by depositor of " + first,
+		"backup one.tar.zst in /mnt/backups of 7 bytes with 3 objects",
 	}, told); diff != "" {
 		f.Errorf("lists (-want +got):\n%s", diff)
 	}
@@ -128,6 +131,10 @@ func tell(f *fixture, q survey.Query) (told []string) {
 	}))
 	f.Must(f.Store.Accesses(f.Context(), q, func(a survey.Access) error {
 		told = append(told, fmt.Sprintf("access %s by %s of %s", a.Kind, a.Actor, a.ObjectID))
+		return nil
+	}))
+	f.Must(f.Store.Backups(f.Context(), q, func(b survey.Backup) error {
+		told = append(told, fmt.Sprintf("backup %s in %s of %d bytes with %d objects", b.Name, b.Place, b.Bytes, b.Objects))
 		return nil
 	}))
 	return told

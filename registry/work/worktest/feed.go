@@ -244,6 +244,7 @@ func audited(f *fixture) {
 	f.Hold(registry.HoldBatch, batch)
 	f.Must(f.Store.Refused(f.Context(), registry.Refusal{Code: "unauthenticated"}))
 	f.Must(f.Store.NoteAccess(f.Context(), registry.Access{Kind: registry.EventExported, Actor: "eve", ObjectID: "ark:/99999/fk4a", Version: 1, By: registry.ByAPI}))
+	f.Must(f.Store.NoteBackup(f.Context(), registry.Backup{Name: "a.tar.zst"}))
 	list := func(q registry.AuditQuery) (told []string) {
 		f.Helper()
 		for {
@@ -262,7 +263,7 @@ func audited(f *fixture) {
 		}
 	}
 	want := []string{
-		"exported by eve", "refused by ", "hold by admin", "token-created by root", "cancel by bob", "requeue by ann", "submit by depositor", "collection by admin",
+		"backup-made by registry", "exported by eve", "refused by ", "hold by admin", "token-created by root", "cancel by bob", "requeue by ann", "submit by depositor", "collection by admin",
 	}
 	if diff := cmp.Diff(want, list(registry.AuditQuery{})); diff != "" {
 		f.Errorf("audit (-want +got):\n%s", diff)
@@ -270,15 +271,15 @@ func audited(f *fixture) {
 	if diff := cmp.Diff(want, list(registry.AuditQuery{Limit: 2})); diff != "" {
 		f.Errorf("audit by pages (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(want[4:5], list(registry.AuditQuery{Actor: "bob"})); diff != "" {
+	if diff := cmp.Diff(want[5:6], list(registry.AuditQuery{Actor: "bob"})); diff != "" {
 		f.Errorf("audit of bob (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{want[1], want[6]}, list(registry.AuditQuery{Types: []string{"refused", "submit"}})); diff != "" {
+	if diff := cmp.Diff([]string{want[2], want[7]}, list(registry.AuditQuery{Types: []string{"refused", "submit"}})); diff != "" {
 		f.Errorf("audit of two types (-want +got):\n%s", diff)
 	}
 	all, err := f.Store.Audit(f.Context(), registry.AuditQuery{})
 	f.Must(err)
-	middle := all.Rows[4].At
+	middle := all.Rows[5].At
 	if diff := cmp.Diff(want, append(list(registry.AuditQuery{Since: middle}), list(registry.AuditQuery{Until: middle})...)); diff != "" {
 		f.Errorf("audit from a time on, and before it (-want +got):\n%s", diff)
 	}

@@ -15,7 +15,7 @@ import (
 func (s *Service) feedRoutes() {
 	get := http.MethodGet
 	endpoint.Register(s.Server, endpoint.Operation{ID: "list-feed", Method: get, Path: "/feed", Summary: "List events of all items after a cursor, oldest first; can wait for the next event"}, s.feed)
-	endpoint.Register(s.Server, endpoint.Operation{ID: "list-audit", Method: get, Path: "/audit", Summary: "List what people did and were refused, newest first"}, s.audit)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "list-audit", Method: get, Path: "/audit", Summary: "List what people did and were refused, and which backups were made, newest first"}, s.audit)
 }
 
 type feedInput struct {

@@ -114,7 +114,7 @@ func auditTypes() []string {
 		string(registry.ActHold), string(registry.ActUnhold), registry.EventCollection, registry.EventTokenCreated, registry.EventTokenRevoked,
 		registry.EventSignedIn, registry.EventSignedOut, registry.EventLinkMade, registry.EventCredentialSet, registry.EventCredentialRemoved,
 		registry.EventSubscriptionSet, registry.EventSubscriptionRewound, registry.EventScheduleSet, registry.EventScheduleRun, registry.EventCheckAskedFor,
-		registry.EventExported, registry.EventFilesRead, registry.EventRestoreFetched,
+		registry.EventExported, registry.EventFilesRead, registry.EventRestoreFetched, registry.EventBackupMade,
 	}
 }
 
