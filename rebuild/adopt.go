@@ -214,9 +214,6 @@ func (a *adopting) object(ctx context.Context, found ocfl.Object, err error) err
 	case there && known.Adopted == 0:
 		out.refuse("a job of this Registry has its identifier: %s", known.ID)
 		return a.add(out, false)
-	case there && known.Collection != a.Collection.Mnemonic:
-		out.refuse("an adoption that was stopped named it %s for collection %s: run that again", known.ID, known.Collection)
-		return a.add(out, false)
 	}
 	w := &newcomer{adopting: a, found: found, out: &out}
 	if err := w.judge(ctx); err != nil {
@@ -419,11 +416,11 @@ func (w *newcomer) judgeRecord(ctx context.Context) error {
 	if w.out.ID == "" {
 		w.out.ID = ark
 	}
-	if ark != "" && ark != w.found.ID {
-		switch other, err := w.To.StoredAs(ctx, ark); {
-		case err == nil && other.Stored() != w.found.ID:
-			w.out.refuse("another object has its ARK, %s", ark)
-		case err != nil && !errors.Is(err, registry.ErrNotFound):
+	if w.out.ID != "" {
+		switch err := w.To.MayAdopt(ctx, w.proposed(w.out.ID), w.Root.Name); {
+		case errors.Is(err, registry.ErrTaken):
+			w.out.refuse("%v", err)
+		case err != nil:
 			return err
 		}
 	}
@@ -454,25 +451,30 @@ func (w *newcomer) localIDs() []string {
 	return []string{w.found.ID}
 }
 
-// name binds an ARK to the object.
-func (w *newcomer) name(ctx context.Context) (ark string, err error) {
+// proposed returns the object as it is to be named by an ARK.
+func (w *newcomer) proposed(ark string) registry.Object {
 	o := registry.Object{
-		Place:      registry.Place{Adopted: w.found.Head, Padding: w.found.Padding()},
+		ID: ark, Place: registry.Place{Adopted: w.found.Head, Padding: w.found.Padding()},
 		Collection: w.Collection.Mnemonic, Owner: w.Collection.Profile.Owner,
 	}
-	o.ID = w.out.ID
-	minted := o.ID == ""
-	if o.ID != w.found.ID {
+	if ark != w.found.ID {
 		o.OCFLID = w.found.ID
 	}
+	return o
+}
+
+// name binds an ARK to the object.
+func (w *newcomer) name(ctx context.Context) (ark string, err error) {
+	ark = w.out.ID
+	minted := ark == ""
 	const tries = 10
 	for range tries {
 		if minted {
-			if o.ID, err = w.Mint(); err != nil {
+			if ark, err = w.Mint(); err != nil {
 				return "", fmt.Errorf("mint: %w", err)
 			}
 		}
-		ark, err = w.To.NameAdopted(ctx, o, w.Root.Name)
+		ark, err = w.To.NameAdopted(ctx, w.proposed(ark), w.Root.Name)
 		if !minted || !errors.Is(err, registry.ErrTaken) {
 			return ark, err
 		}

@@ -354,9 +354,11 @@ type Adopting interface {
 	Recorded(ctx context.Context, objectID string) (RecordedObject, error)
 	// NameAdopted names an object of a storage, so that a repeat finds the same name. Of o it takes ID (the
 	// proposed ARK), Place, Collection and Owner. It returns the ARK by which the object goes. ErrTaken: the
-	// proposed one belongs to another object, or the object was named for another collection, or some of it
-	// was entered from another storage.
+	// proposed one belongs to another object, or the object was named for another collection or with more
+	// versions, or some of it was entered from another storage.
 	NameAdopted(ctx context.Context, o Object, storage string) (ark string, err error)
+	// MayAdopt says whether NameAdopted would take an object with the ARK o.ID, and changes nothing.
+	MayAdopt(ctx context.Context, o Object, storage string) error
 	// EnteredFiles, EnterFiles and EnterVersion are those of Rebuilding, but a version may come before its files.
 	EnteredFiles(ctx context.Context, objectID string, version int, after string, limit int) ([]File, error)
 	EnterFiles(ctx context.Context, objectID string, version int, files []File, checked time.Time) error

@@ -1,6 +1,7 @@
 package workers_test
 
 import (
+	"crypto/sha512"
 	"fmt"
 	"io/fs"
 	"os"
@@ -259,13 +260,23 @@ func TestAdopt_Twice(t *testing.T) {
 	second := openDir(t, filepath.Join(r.folder, "second"))
 	root, err := ocfl.OpenRoot(t.Context(), second, "", nil)
 	must(t, err)
-	adopt := func(at ocfl.Named, to registry.Adopting) (rebuild.Adoption, string, error) {
+	once := func(at ocfl.Named, to registry.Adopting, dry bool) (rebuild.Adoption, string, error) {
 		*found = nil
-		o.Root, o.To = at, to
+		o.Root, o.To, o.DryRun = at, to, dry
 		report, err := rebuild.Adopt(t.Context(), o)
 		var why string
 		if len(*found) == 1 {
 			why = strings.Join((*found)[0].Refused, "; ")
+		}
+		return report, why, err
+	}
+	adopt := func(at ocfl.Named, to registry.Adopting) (rebuild.Adoption, string, error) {
+		t.Helper()
+		dry, whyDry, err := once(at, to, true)
+		must(t, err)
+		report, why, err := once(at, to, false)
+		if err == nil && (dry != report || whyDry != why) {
+			t.Errorf("the dry run says %+v (%s), the run %+v (%s)", dry, whyDry, report, why)
 		}
 		return report, why, err
 	}
@@ -311,6 +322,21 @@ func TestAdopt_Twice(t *testing.T) {
 	if report, why, err := adopt(other, r.registry); err != nil || report.Refused != 1 || !strings.Contains(why, "another object has its identifier: ark:/99999/fk4adopted1, in storage storage") {
 		t.Errorf("another object: %+v, %q, %v", report, why, err)
 	}
+	must(t, second.DeletePrefix(t.Context(), folder))
+	folder, err = root.ObjectKey("ark:/99999/fk4adopted1")
+	must(t, err)
+	for name, text := range changed {
+		changed[name] = strings.ReplaceAll(text, "info:bb123cd4567", "ark:/99999/fk4adopted1")
+	}
+	for name, text := range changed {
+		if strings.HasSuffix(name, "inventory.json") {
+			changed[name+".sha512"] = fmt.Sprintf("%x inventory.json\n", sha512.Sum512([]byte(text)))
+		}
+	}
+	put(changed)
+	if report, why, err := adopt(other, r.registry); err != nil || report.Refused != 1 || !strings.Contains(why, "another object has its ARK, ark:/99999/fk4adopted1") {
+		t.Errorf("another object's ARK: %+v, %q, %v", report, why, err)
+	}
 	_, err = storage.Put(t.Context(), r2.storage, r2.lay(filepath.Join(fixtures(t), "good-objects", four))+"/extensions/0005-mutable-head/head/inventory.json", []byte("{}"))
 	must(t, err)
 	o, found = r2.adoption(r2.registry)
@@ -346,4 +372,43 @@ func TestAdopt_Killed(t *testing.T) {
 			return
 		}
 	}
+}
+
+// TestAdopt_Grown: an object that got a version after its adoption was killed is adopted with it.
+func TestAdopt_Grown(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	folder := r.lay(filepath.Join(fixtures(t), "good-objects", "updates_three_versions_one_file"))
+	whole := r.texts(folder)
+	put := func(name, text string) {
+		must(t, r.storage.Delete(t.Context(), folder+"/"+name))
+		_, err := storage.Put(t.Context(), r.storage, folder+"/"+name, []byte(text))
+		must(t, err)
+	}
+	must(t, r.storage.DeletePrefix(t.Context(), folder+"/v3"))
+	for _, name := range []string{"inventory.json", "inventory.json.sha512"} {
+		put(name, whole["v2/"+name])
+	}
+	mortal := &mortalAdopting{Adopting: r.registry}
+	mortal.left.Store(4) // some of it is entered
+	options, found := r.adoption(r.registry)
+	options.To = mortal
+	if _, err := rebuild.Adopt(t.Context(), options); err == nil {
+		t.Fatal("it was not killed")
+	}
+	for name, text := range whole {
+		put(name, text)
+	}
+	options.To = r.registry
+	report, err := rebuild.Adopt(t.Context(), options)
+	must(t, err)
+	if report.Adopted != 1 || report.Versions != 3 {
+		t.Fatalf("adopted: %+v, %+v", report, *found)
+	}
+	o, err := r.registry.Object(t.Context(), (*found)[0].ID)
+	must(t, err)
+	if o.ID != "ark:/99999/fk4adopted1" || o.Adopted != 3 {
+		t.Errorf("adopted as %+v", o)
+	}
+	r.valid(o, 3)
 }

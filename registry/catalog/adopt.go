@@ -51,26 +51,44 @@ func (s *Catalog) NameAdopted(ctx context.Context, o registry.Object, storage st
 		if err != nil || n > 0 {
 			return err
 		}
-		// Named by an earlier run, or another object.
-		var same bool
-		var other string
-		err = t.Get(`SELECT ocfl_id = $2 AND adopted = $3 AND padding = $4 AND collection = $5 AND owner = $6 AND gone = '',
-				COALESCE((SELECT MAX(r.storage) FROM replica r WHERE r.object_id = o.id AND r.storage <> $7 AND o.head = 0), '')
-			FROM object o WHERE o.id = $1`, []any{ark, o.OCFLID, o.Adopted, o.Padding, o.Collection, o.Owner, storage}, &same, &other)
-		switch {
-		case err != nil:
-			return err
-		case other != "":
-			return fmt.Errorf("an adoption of storage %s that was stopped has entered an object of this identifier, run that again: %w", other, registry.ErrTaken)
-		case !same:
-			return registry.ErrTaken
-		}
-		return nil
+		o.ID = ark // named by an earlier run, or another object's
+		return mayAdopt(t.Row(selectNamed, ark, storage), o)
 	})
 	if err != nil {
 		return "", fmt.Errorf("name the object that is stored as %q: %w", o.Stored(), err)
 	}
 	return ark, nil
+}
+
+// MayAdopt implements registry.Adopting.
+func (s *Catalog) MayAdopt(ctx context.Context, o registry.Object, storage string) error {
+	return mayAdopt(s.db.Read.QueryRowContext(ctx, selectNamed, o.ID, storage), o)
+}
+
+const selectNamed = `SELECT ocfl_id, adopted, padding, collection, owner, gone,
+	COALESCE((SELECT MAX(r.storage) FROM replica r WHERE r.object_id = o.id AND r.storage <> $2 AND o.head = 0), '')
+	FROM object o WHERE o.id = $1`
+
+// mayAdopt says whether the object that selectNamed finds, if any, is what an earlier run named o.
+func mayAdopt(row sqldb.Scanner, o registry.Object) error {
+	var was registry.Object
+	var other string
+	err := row.Scan(&was.OCFLID, &was.Adopted, &was.Padding, &was.Collection, &was.Owner, &was.Gone, &other)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil
+	case err != nil:
+		return fmt.Errorf("look up %s: %w", o.ID, err)
+	case was.OCFLID != o.OCFLID || was.Adopted == 0 || was.Gone != "":
+		return fmt.Errorf("%w: another object has its ARK, %s", registry.ErrTaken, o.ID)
+	case other != "":
+		return fmt.Errorf("%w: an adoption of storage %s that was stopped has entered an object of this identifier; run that one to its end", registry.ErrTaken, other)
+	case was.Collection != o.Collection || was.Owner != o.Owner:
+		return fmt.Errorf("%w: an adoption that was stopped named it %s for collection %s of %s; run that one to its end", registry.ErrTaken, o.ID, was.Collection, was.Owner)
+	case was.Adopted > o.Adopted || was.Padding != o.Padding:
+		return fmt.Errorf("%w: an adoption that was stopped named it %s when it had %d versions, and now it is another object", registry.ErrTaken, o.ID, was.Adopted)
+	}
+	return nil
 }
 
 // RecordAdopted implements registry.Adopting.
