@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"math/rand/v2"
@@ -84,6 +85,20 @@ func TestAdopt(t *testing.T) {
 		h.updateAdopted(roots)
 		h.actOnAdopted(roots[1], second)
 	})
+	t.Run("found", func(t *testing.T) {
+		t.Parallel()
+		h := up(t)
+		all := h.makeFound()
+		h.stop()
+		some := h.adoptFound(all)
+		var storages []string
+		for _, f := range some {
+			storages = append(storages, f.address)
+		}
+		h.env = append(h.env, "HOLDFAST_STORAGE_URL="+strings.Join(storages, " "))
+		h.start()
+		h.updateFound(some)
+	})
 	// Here the Registry serves meanwhile.
 	t.Run("a bucket and PostgreSQL", func(t *testing.T) {
 		t.Parallel()
@@ -136,6 +151,17 @@ type adoption struct {
 	DryRun                                     bool `json:"dry_run"`
 }
 
+// adoption runs `adopt --json`, and returns the last line and what it printed.
+func (h *holdfast) adoption(code int, args []string) (a adoption, text string) {
+	h.t.Helper()
+	out := h.runIn("", args...)
+	lines := strings.Split(strings.TrimSpace(out.stdout), "\n")
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &a); err != nil || out.code != code {
+		h.t.Fatalf("%v ended with %d: %v\n%s%s", args, out.code, err, out.stdout, out.stderr)
+	}
+	return a, out.stdout
+}
+
 // adopt takes a root by the command, which is killed twice.
 func (h *holdfast) adopt(f *foreign) {
 	h.t.Helper()
@@ -143,13 +169,9 @@ func (h *holdfast) adopt(f *foreign) {
 	if h.database != "" {
 		args = []string{"adopt", f.name, "--storage", f.address, "--database", h.database, "--collection", f.name, "--json"}
 	}
-	run := func(args []string) (a adoption) {
+	run := func(args []string) adoption {
 		h.t.Helper()
-		out := h.runIn("", args...)
-		lines := strings.Split(strings.TrimSpace(out.stdout), "\n")
-		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &a); err != nil || out.code != 0 {
-			h.t.Fatalf("%v ended with %d: %v\n%s%s", args, out.code, err, out.stdout, out.stderr)
-		}
+		a, _ := h.adoption(0, args)
 		return a
 	}
 	before := files(h.t, f.folder)
@@ -177,6 +199,88 @@ func (h *holdfast) adopt(f *foreign) {
 		if now[name] != text {
 			h.t.Errorf("%s: %s was changed", f.name, name)
 		}
+	}
+}
+
+// found is a storage root of OCFL 1.0 that comes with ocfl-go.
+type found struct {
+	foreign
+	versions int    // of its first object; 0: nothing is adopted
+	files    string // where it lies there
+	want     adoption
+	why      string // its objects are refused
+}
+
+// makeFound lays out roots that come with ocfl-go, and makes their collections. One is of a Fedora 6, in which
+// most objects have a mutable head.
+func (h *holdfast) makeFound() []*found {
+	t := h.t
+	t.Helper()
+	all := []*found{
+		{
+			foreign{name: "fedora", layout: "0003,digestAlgorithm=md5,tupleSize=2,numberOfTuples=3", ids: [2]string{"1ac255b7-4103-4d0e-a48d-fa02ac5c41c0"}},
+			2, "warn-stores/fedora-root.zip",
+			adoption{Objects: 176, Adopted: 26, Refused: 150, Versions: 60},
+			"it has a version that is not committed",
+		},
+		{foreign{name: "hashandid", ids: [2]string{"ark:123/abc"}}, 1, "good-stores/reg-extension-dir-root", adoption{Objects: 1, Adopted: 1, Versions: 1}, ""},
+		{foreign{name: "flatencoded", layout: "0002"}, 0, "good-stores/simple-root", adoption{Objects: 3, Refused: 3}, "has no folder for it"},
+		{foreign{name: "wrongpath"}, 0, "warn-stores/layout_wrong_path", adoption{Objects: 1, Refused: 1}, "has its folder at "},
+	}
+	stores := filepath.Join(proctest.Module(t, "ocflgo", "github.com/srerickson/ocfl-go"), "testdata", "store-fixtures", "1.0")
+	for _, f := range all {
+		from := filepath.Join(stores, f.files)
+		files := os.DirFS(from)
+		if filepath.Ext(from) == ".zip" {
+			archive, err := zip.OpenReader(from)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer archive.Close()
+			files = archive
+		}
+		f.folder = filepath.Join(t.TempDir(), f.name)
+		if err := os.CopyFS(f.folder, files); err != nil {
+			t.Fatal(err)
+		}
+		f.address = f.name + "=file://" + f.folder
+		if f.layout != "" {
+			f.address += "?layout=" + f.layout
+		}
+		h.storedIn(f.name)
+	}
+	return all
+}
+
+// adoptFound adopts what can be adopted of roots, and returns those with such objects.
+func (h *holdfast) adoptFound(all []*found) (some []*found) {
+	h.t.Helper()
+	for _, f := range all {
+		code := 0
+		if f.want.Refused > 0 {
+			code = 7
+		}
+		for _, dry := range []string{"--dry-run", "--dry-run=false"} {
+			f.want.DryRun = dry == "--dry-run"
+			got, text := h.adoption(code, []string{"adopt", f.name, "--storage", f.address, "--dir", h.dir, "--collection", f.name, "--json", dry})
+			if refused := strings.Count(text, f.why); got != f.want || f.why != "" && refused < int(f.want.Refused)-1 {
+				h.t.Errorf("%s: adopt %s says %+v, %d refused because %q; want %+v", f.name, dry, got, refused, f.why, f.want)
+			}
+		}
+		if f.versions > 0 {
+			some = append(some, f)
+		}
+	}
+	return some
+}
+
+// updateFound gives a new version to an object of each root.
+func (h *holdfast) updateFound(some []*found) {
+	h.t.Helper()
+	for _, f := range some {
+		h.storedIn(f.name, f.name)
+		h.deposit(&f.foreign, "added.txt", f.versions+1)
+		says(h.t, "ocfl-go of "+f.name, ocflgo(h.t, "validate", f.folder), fmt.Sprintf("%s v%d 1.0\n", f.ids[0], f.versions+1))
 	}
 }
 

@@ -342,7 +342,7 @@ func (w *newcomer) judgeFolder(ctx context.Context) error {
 		}
 		name := strings.TrimPrefix(info.Key, w.found.Key+"/")
 		switch {
-		case strings.HasPrefix(name, "extensions/0005-mutable-head/"):
+		case strings.HasPrefix(name, "extensions/0005-mutable-head/"), strings.HasPrefix(name, "extensions/mutable-head/"): // Fedora's before there was 0005
 			w.out.refuse("it has a version that is not committed (%s): commit or discard it with the program that made it", name)
 			return nil
 		case evidence.Within(name):

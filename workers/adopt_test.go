@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/holdfast/holdfast/internal/proctest"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/rebuild"
 	"github.com/holdfast/holdfast/registry"
@@ -124,22 +125,31 @@ func (r *rig) update(o registry.Object, name, text string) registry.Object {
 	return r.complete(r.job(s))
 }
 
-// TestAdopt_Fixtures: public objects are adopted as they lie, or refused with the reason, and those that were
-// adopted get a new version in their own form.
+// TestAdopt_Fixtures: public objects of OCFL 1.0 and 1.1 are adopted as they lie, or refused with the reason,
+// and those that were adopted get a new version in their own form.
 func TestAdopt_Fixtures(t *testing.T) {
 	t.Parallel()
 	refused := map[string]string{
 		"W002_extra_dir_in_version_dir": "v1/extra_dir/something.txt belongs to no version",
 		"W010_no_version_inventory":     "version 1 has no inventory of its own (W010)",
 	}
-	folders, err := filepath.Glob(filepath.Join(fixtures(t), "*-objects", "*"))
-	must(t, err)
+	older := filepath.Join(proctest.Module(t, "ocflgo", "github.com/srerickson/ocfl-go"), "testdata", "object-fixtures", "1.0")
+	var folders []string
+	for _, all := range []string{fixtures(t), older} {
+		some, err := filepath.Glob(filepath.Join(all, "*-objects", "*"))
+		must(t, err)
+		if len(some) < 50 {
+			t.Errorf("%s has only %d objects", all, len(some))
+		}
+		folders = append(folders, some...)
+	}
 	for _, folder := range folders {
 		name, bad := filepath.Base(folder), filepath.Base(filepath.Dir(folder)) == "bad-objects"
-		if name == "E003_E063_empty" {
+		if name == "E003_E063_empty" || name == "E003_no_decl" {
 			continue // no file says that there is an object
 		}
-		t.Run(name, func(t *testing.T) {
+		spec := filepath.Base(filepath.Dir(filepath.Dir(folder)))
+		t.Run(spec+"/"+name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, nil)
 			at := r.lay(folder)
@@ -161,7 +171,7 @@ func TestAdopt_Fixtures(t *testing.T) {
 			o, err := r.registry.Object(t.Context(), got.ID)
 			must(t, err)
 			versions := o.Head
-			if o.Stored() != got.Stored || o.Adopted != versions || got.Versions != versions {
+			if o.Stored() != got.Stored || o.Adopted != versions || got.Versions != versions || got.Spec != spec {
 				t.Errorf("adopted %+v as %+v", got, o)
 			}
 			r.valid(o, versions)
@@ -174,6 +184,9 @@ func TestAdopt_Fixtures(t *testing.T) {
 				t.Errorf("the new file reads %q", text)
 			}
 			now := r.texts(at)
+			if _, there := now["0=ocfl_object_"+spec]; !there {
+				t.Errorf("it is no longer an object of OCFL %s", spec)
+			}
 			for file, text := range made {
 				if file != "inventory.json" && !strings.HasPrefix(file, "inventory.json.") && now[file] != text {
 					t.Errorf("%s was changed", file)

@@ -5,6 +5,7 @@ package proctest
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"net"
 	"os"
@@ -129,13 +130,37 @@ func BuiltIfPossible(t testing.TB, name string) string {
 	return binary
 }
 
-func build(t testing.TB, name string) (string, error) {
+// Module returns the folder with the sources of a module, read-only, in the version that the program name
+// below tools has. The first use on a machine fetches it. If that fails, it calls Absent.
+func Module(t testing.TB, name, path string) string {
+	t.Helper()
+	cmd := exec.Command("go", "mod", "download", "-json", path)
+	cmd.Dir = filepath.Join(project(t), "tools", name)
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+	var module struct{ Dir string }
+	out, err := cmd.Output()
+	if err == nil {
+		err = json.Unmarshal(out, &module)
+	}
+	if err != nil {
+		Absent(t, path, err)
+	}
+	return module.Dir
+}
+
+// project returns the project's folder.
+func project(t testing.TB) string {
 	t.Helper()
 	mod, err := exec.Command("go", "env", "GOMOD").Output()
 	if err != nil {
 		t.Fatalf("find the module: %v", err)
 	}
-	script := exec.Command(filepath.Join(filepath.Dir(strings.TrimSpace(string(mod))), "scripts", "testserver.sh"), name)
+	return filepath.Dir(strings.TrimSpace(string(mod)))
+}
+
+func build(t testing.TB, name string) (string, error) {
+	t.Helper()
+	script := exec.Command(filepath.Join(project(t), "scripts", "testserver.sh"), name)
 	var said bytes.Buffer
 	script.Stderr = &said
 	out, err := script.Output()

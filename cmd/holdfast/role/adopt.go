@@ -94,7 +94,7 @@ func runAdopt(ctx context.Context, a *cli.App, f adoptFlags, name string) error 
 		a.Note("nothing was changed")
 	}
 	if report.Refused > 0 {
-		a.Note("%s refused and left as they are", terminal.Plural(report.Refused, "object was", "objects were"))
+		a.Note("%s", terminal.Plural(report.Refused, "object was refused and left as it is", "objects were refused and left as they are"))
 		return exit.Held.Err()
 	}
 	return nil
