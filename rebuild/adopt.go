@@ -540,11 +540,11 @@ func (w *newcomer) version(ctx context.Context, ark string, n int, at time.Time,
 		v.Files++
 		v.SizeBytes += w.sizes[w.inv.ContentPaths(f.Digest)[0]]
 	}
-	// It names the storage, so that no other one can go on with the object.
-	if err := w.To.EnterVersion(ctx, registry.EnteredVersion{ObjectID: ark, ObjectVersion: v, Padding: w.found.Padding()}); err != nil {
-		return v, err
-	}
-	rows := &fileRows{to: w.To, object: ark, version: n, checked: at, ended: n == 1}
+	// The version is in the first part, since it names the storage: no other one can go on with the object.
+	p := part{to: w.To, next: registry.Entered{
+		ObjectID: ark, Versions: []registry.EnteredVersion{{ObjectVersion: v, Padding: w.found.Padding()}},
+	}}
+	rows := p.fileRows(n, at)
 	for _, f := range w.inv.State(n) {
 		path := w.inv.ContentPaths(f.Digest)[0]
 		err := rows.add(ctx, registry.File{Path: f.Path, ContentPath: path, SizeBytes: w.sizes[path], Digests: digests[path]})
@@ -552,7 +552,10 @@ func (w *newcomer) version(ctx context.Context, ark string, n int, at time.Time,
 			return v, err
 		}
 	}
-	return v, rows.end(ctx)
+	if err := rows.end(ctx); err != nil {
+		return v, err
+	}
+	return v, p.enter(ctx)
 }
 
 // events returns what is to be told of the object, by version. A repeat has the same ids.

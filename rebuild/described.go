@@ -46,7 +46,7 @@ func (e *entering) fromInventory(version int) error {
 		return err
 	}
 	v := registry.EnteredVersion{
-		ObjectID: e.ID, Padding: e.Padding,
+		Padding: e.Padding,
 		ObjectVersion: registry.ObjectVersion{
 			Version: version, ItemID: h.Item, CreatedAt: h.Created, RecordedAt: h.Created,
 			Inventory: e.inventory(version), Replicas: e.replicas(version, nil),
@@ -77,12 +77,13 @@ func (e *entering) fromInventory(version int) error {
 	if err := rows.end(e.ctx); err != nil {
 		return err
 	}
-	return e.version(v, registry.EnteredObject{
+	e.version(v, registry.EnteredObject{
 		MintedFor: h.Item,
 		Object: registry.Object{
 			Collection: h.Collection, Owner: h.Owner, LocalIDs: h.LocalIDs, Title: h.Title, Creator: h.Creator, Date: h.Date, CreatedAt: h.Named,
 		},
 	})
+	return nil
 }
 
 // fixityOf returns the further digests of an inventory by content path and algorithm.

@@ -13,21 +13,18 @@ import (
 	"github.com/holdfast/holdfast/registry/receipt"
 )
 
-// rowsAtOnce is how many rows of files and events are entered in one transaction (R25).
-const rowsAtOnce = 500
-
 // Enter enters the object's versions after those that the Registry has, with their files, events and
-// receipts, and makes them visible together. A repeat goes on with what is missing. What it cannot enter
-// becomes a fault of the object. An object without a right version is not entered.
-func (o *Object) Enter(ctx context.Context, to registry.Rebuilding) error {
+// receipts, and makes them visible together. entered is the newest version that it has. A repeat goes on
+// with what is missing. What it cannot enter becomes a fault of the object. An object without a right
+// version is not entered.
+func (o *Object) Enter(ctx context.Context, to registry.Rebuilding, entered int) error {
 	if o.Head == 0 {
 		o.fault("no storage has a version whose inventory is right")
 		return nil
 	}
-	e := &entering{Object: o, ctx: ctx, to: to, skipped: true, ids: map[registry.OwnedID]bool{}}
-	var err error
-	if e.entered, _, err = to.EnteredHead(ctx, o.ID); err != nil {
-		return err
+	e := &entering{
+		Object: o, ctx: ctx, entered: entered, skipped: true, ids: map[registry.OwnedID]bool{},
+		part: part{to: to, next: registry.Entered{ObjectID: o.ID}},
 	}
 	if err := e.all(); err != nil {
 		return fmt.Errorf("enter %s: %w", o.ID, err)
@@ -39,7 +36,7 @@ func (o *Object) Enter(ctx context.Context, to registry.Rebuilding) error {
 type entering struct {
 	*Object
 	ctx     context.Context //nolint:containedctx // it lives for one call
-	to      registry.Rebuilding
+	part    part
 	entered int // the newest version that the Registry had before
 
 	// Of the version that is read.
@@ -52,7 +49,6 @@ type entering struct {
 
 	skipped bool
 	files   *fileRows
-	events  []registry.Premis
 
 	done   int // the newest version that was entered
 	object registry.EnteredObject
@@ -85,9 +81,6 @@ func (e *entering) all() error {
 	if err := e.endVersion(); err != nil {
 		return err
 	}
-	if err := e.enterEvents(); err != nil {
-		return err
-	}
 	for _, f := range report.Faults {
 		if f.File == "" {
 			e.fault("%v", f)
@@ -113,7 +106,8 @@ func (e *entering) all() error {
 	if e.object.Profile, err = e.profile(); err != nil {
 		return err
 	}
-	taken, err := e.to.EnterObject(e.ctx, e.object)
+	e.part.next.Object = &e.object
+	taken, err := e.part.end(e.ctx)
 	if err == nil && e.collections != nil { // not earlier: until then another object must bring the profile, too
 		e.collections.Store(e.object.Collection, true)
 	}
@@ -210,7 +204,7 @@ func (e *entering) endVersion() error {
 		return err
 	}
 	v := registry.EnteredVersion{
-		ObjectID: e.ID, Padding: e.Padding, LastHash: h.Events.After,
+		Padding: e.Padding, LastHash: h.Events.After,
 		ObjectVersion: registry.ObjectVersion{
 			Version: h.Version, ItemID: h.Item, Files: h.Files, SizeBytes: h.Bytes, CreatedAt: h.Created, RecordedAt: h.Recorded,
 			Inventory: e.inventory(h.Version), Replicas: e.replicas(h.Version, h.Replicas),
@@ -236,21 +230,20 @@ func (e *entering) endVersion() error {
 			break
 		}
 	}
-	return e.version(v, registry.EnteredObject{
+	e.version(v, registry.EnteredObject{
 		MintedFor: h.Item, EZIDItem: h.EZIDItem, ProfileVersion: h.ProfileVersion,
 		Object: registry.Object{
 			Collection: h.Collection, Owner: h.Owner, LocalIDs: h.LocalIDs, Title: h.Title, Creator: h.Creator, Date: h.Date,
 			Terms: termsOf(h.Terms), CreatedAt: h.Named,
 		},
 	})
+	return nil
 }
 
 // version enters a version, unless the Registry had it, and notes what the object is with it.
-func (e *entering) version(v registry.EnteredVersion, o registry.EnteredObject) error {
+func (e *entering) version(v registry.EnteredVersion, o registry.EnteredObject) {
 	if v.Version > e.entered {
-		if err := e.to.EnterVersion(e.ctx, v); err != nil {
-			return err
-		}
+		e.part.next.Versions = append(e.part.next.Versions, v)
 	}
 	if e.object.MintedFor != "" {
 		o.MintedFor = e.object.MintedFor
@@ -266,7 +259,6 @@ func (e *entering) version(v registry.EnteredVersion, o registry.EnteredObject) 
 	if v.Receipt != nil {
 		e.last = v.Receipt.LastEvent
 	}
-	return nil
 }
 
 // event enters an event of the chain. Terms that an admin assigned after the newest version count.
@@ -278,25 +270,13 @@ func (e *entering) event(ev receipt.Event, hash string) error {
 	if ev.Version == e.header.Version && ev.Seq <= e.header.Events.Last() && !e.skipped {
 		p.ItemID = e.header.Item // an event of the version that is in its own receipt
 	}
-	if e.recorded == nil || ev.Seq > e.recorded.LastEvent {
-		e.events = append(e.events, p)
-	}
 	if terms, ok := registry.TermsIn(ev.Detail); ok && ev.Type == registry.PolicyAssignment {
 		e.terms, e.assigned = terms, ev.Seq
 	}
-	if len(e.events) < rowsAtOnce {
+	if e.recorded != nil && ev.Seq <= e.recorded.LastEvent {
 		return nil
 	}
-	return e.enterEvents()
-}
-
-func (e *entering) enterEvents() error {
-	if len(e.events) == 0 {
-		return nil
-	}
-	err := e.to.EnterEvents(e.ctx, e.events)
-	e.events = e.events[:0]
-	return err
+	return e.part.event(e.ctx, p)
 }
 
 // fileOf converts a file of a receipt. Its version is that from which on the path has this content.

@@ -10,33 +10,34 @@ import (
 // fileRows makes the rows of a version from the list of its files by path: those that changed, and the
 // ends of those that are no more. It reads the version before beside it, a page at a time.
 type fileRows struct {
-	to      filing
-	object  string
-	version int
-	checked time.Time
-	skip    bool // the Registry has the version
+	part *part                 // gets them
+	of   registry.EnteredFiles // which files they are
+	skip bool                  // the Registry has the version
 
-	rows   []registry.File // to be entered
 	before []registry.File // read of the version before, and not yet passed
 	after  string          // the path of the last of them
 	ended  bool            // the version before has no more
 }
 
-// filing is the Registry that rows of files are entered into.
-type filing interface {
-	EnteredFiles(ctx context.Context, objectID string, version int, after string, limit int) ([]registry.File, error)
-	EnterFiles(ctx context.Context, objectID string, version int, files []registry.File, checked time.Time) error
+// fileRows returns what makes the rows of a version, whose files count as checked at a time.
+func (p *part) fileRows(version int, checked time.Time) *fileRows {
+	return &fileRows{part: p, of: registry.EnteredFiles{Version: version, Checked: checked}, ended: version == 1}
 }
 
-// rows returns what makes the rows of a version.
+// rows returns what makes the rows of a version. Of one that the Registry has there are none.
 func (e *entering) rows(version int, checked time.Time) *fileRows {
-	return &fileRows{to: e.to, object: e.ID, version: version, checked: checked, skip: version <= e.entered, ended: version == 1}
+	rows := e.part.fileRows(version, checked)
+	rows.skip = version <= e.entered
+	return rows
 }
 
 // peek returns the next file of the version before; nil: there is none.
 func (r *fileRows) peek(ctx context.Context) (*registry.File, error) {
 	if len(r.before) == 0 && !r.ended {
-		files, err := r.to.EnteredFiles(ctx, r.object, r.version-1, r.after, rowsAtOnce)
+		if err := r.part.enter(ctx); err != nil { // it may have files of the version before
+			return nil, err
+		}
+		files, err := r.part.to.EnteredFiles(ctx, r.part.next.ObjectID, r.of.Version-1, r.after, rowsAtOnce)
 		if err != nil {
 			return nil, err
 		}
@@ -64,7 +65,7 @@ func (r *fileRows) add(ctx context.Context, f registry.File) error {
 	if before != nil && before.Path == f.Path {
 		same := before.ContentPath == f.ContentPath
 		r.before = r.before[1:]
-		if f.Version == 0 && same || f.Version > 0 && f.Version < r.version {
+		if f.Version == 0 && same || f.Version > 0 && f.Version < r.of.Version {
 			return nil
 		}
 	}
@@ -87,30 +88,15 @@ func (r *fileRows) passTo(ctx context.Context, path string) (*registry.File, err
 }
 
 func (r *fileRows) row(ctx context.Context, f registry.File) error {
-	f.Version = r.version
-	r.rows = append(r.rows, f)
-	if len(r.rows) < rowsAtOnce {
-		return nil
-	}
-	return r.flush(ctx)
+	f.Version = r.of.Version
+	return r.part.file(ctx, r.of, f)
 }
 
-func (r *fileRows) flush(ctx context.Context) error {
-	if len(r.rows) == 0 {
-		return nil
-	}
-	err := r.to.EnterFiles(ctx, r.object, r.version, r.rows, r.checked)
-	r.rows = r.rows[:0]
-	return err
-}
-
-// end ends the files that the version before has behind the last one, and enters what is left.
+// end ends the files that the version before has behind the last one.
 func (r *fileRows) end(ctx context.Context) error {
 	if r.skip {
 		return nil
 	}
-	if _, err := r.passTo(ctx, ""); err != nil {
-		return err
-	}
-	return r.flush(ctx)
+	_, err := r.passTo(ctx, "")
+	return err
 }

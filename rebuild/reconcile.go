@@ -187,7 +187,7 @@ func (c *comparing) tombstone(ctx context.Context, b *buried) error {
 	} else {
 		f.adopt("%s", by)
 		var taken []registry.TakenID
-		taken, err = c.to.EnterObject(ctx, b.object())
+		taken, err = c.to.Enter(ctx, b.entered())
 		for _, id := range taken {
 			f.disagree("%s: two objects for one local id", takenText(id))
 		}
@@ -338,7 +338,9 @@ func (c *comparing) adopt(ctx context.Context, f *Finding, k registry.RecordedOb
 		for _, r := range v.Replicas {
 			f.adopt("version %d in storage %s, where the Registry did not know it", v.Version, r.Storage)
 		}
-		if err := c.to.EnterVersion(ctx, v); err != nil {
+	}
+	if len(replicas) > 0 {
+		if _, err := c.to.Enter(ctx, registry.Entered{ObjectID: f.ID, Versions: replicas}); err != nil {
 			return err
 		}
 	}
@@ -348,7 +350,7 @@ func (c *comparing) adopt(ctx context.Context, f *Finding, k registry.RecordedOb
 				return err
 			}
 		}
-		if err := f.Enter(ctx, c.to); err != nil {
+		if err := f.Enter(ctx, c.to, k.Head); err != nil {
 			return err
 		}
 	}
@@ -404,7 +406,7 @@ func versionsText(first, last int) string {
 // newReplicas returns recorded versions that are in storages of which the Registry does not know it.
 func (f *Finding) newReplicas(k registry.RecordedObject) (out []registry.EnteredVersion) {
 	for _, v := range k.Versions {
-		e := registry.EnteredVersion{ObjectID: f.ID, Padding: f.Padding, ObjectVersion: v}
+		e := registry.EnteredVersion{Padding: f.Padding, ObjectVersion: v}
 		e.Replicas, e.Inventory = nil, ""
 		for _, c := range f.Copies {
 			known := slices.ContainsFunc(v.Replicas, func(r registry.Replica) bool { return r.Storage == c.Storage })
@@ -554,18 +556,12 @@ type dry struct{ registry.Reconciling }
 // SaveReconcile implements registry.Reconciling.
 func (dry) SaveReconcile(context.Context, registry.RebuildState) error { return nil }
 
-// EnterFiles implements registry.Rebuilding.
-func (dry) EnterFiles(context.Context, string, int, []registry.File, time.Time) error { return nil }
-
-// EnterEvents implements registry.Rebuilding.
-func (dry) EnterEvents(context.Context, []registry.Premis) error { return nil }
-
-// EnterVersion implements registry.Rebuilding.
-func (dry) EnterVersion(context.Context, registry.EnteredVersion) error { return nil }
-
-// EnterObject implements registry.Rebuilding.
-func (d dry) EnterObject(ctx context.Context, o registry.EnteredObject) ([]registry.TakenID, error) {
-	return d.TakenIDs(ctx, o.ID, o.IDs)
+// Enter implements registry.Rebuilding.
+func (d dry) Enter(ctx context.Context, e registry.Entered) ([]registry.TakenID, error) {
+	if e.Object == nil {
+		return nil, nil
+	}
+	return d.TakenIDs(ctx, e.ObjectID, e.Object.IDs)
 }
 
 // WithdrawVersion implements registry.Reconciling.

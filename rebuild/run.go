@@ -175,7 +175,7 @@ func (r *run) contradicted(o *Object) error {
 // object enters an object. One that a run had entered which was killed before it noted so is entered
 // again, which changes nothing, and so is counted with its faults.
 func (r *run) object(ctx context.Context, id string, in registry.Place) error {
-	_, gone, err := r.To.EnteredHead(ctx, id)
+	head, gone, err := r.To.EnteredHead(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ func (r *run) object(ctx context.Context, id string, in registry.Place) error {
 			o.fault("no storage has a version whose inventory is right")
 		}
 	default:
-		if err := o.Enter(ctx, r.To); err != nil {
+		if err := o.Enter(ctx, r.To, head); err != nil {
 			return err
 		}
 		for _, id := range o.taken {
@@ -235,7 +235,7 @@ func (r *run) tombstone(ctx context.Context, b *buried) error {
 		return err
 	}
 	if gone == "" && !r.DryRun {
-		taken, err := r.To.EnterObject(ctx, b.object())
+		taken, err := r.To.Enter(ctx, b.entered())
 		if err != nil {
 			return err
 		}
@@ -253,8 +253,8 @@ type buried struct {
 	stone    receipt.Tombstone
 }
 
-// object returns the deleted object to be entered.
-func (b *buried) object() registry.EnteredObject {
+// entered returns the deleted object to be entered.
+func (b *buried) entered() registry.Entered {
 	d := b.deletion
 	o := registry.EnteredObject{
 		MintedFor: d.ItemID,
@@ -266,7 +266,7 @@ func (b *buried) object() registry.EnteredObject {
 	for _, id := range b.stone.LocalIDs {
 		o.IDs = append(o.IDs, registry.OwnedID{Owner: b.stone.Owner, LocalID: id})
 	}
-	return o
+	return registry.Entered{ObjectID: o.ID, Object: &o}
 }
 
 // buriedIn reads a tombstone in a storage. keys are those that are trusted. Its error says that it cannot

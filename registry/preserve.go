@@ -219,7 +219,7 @@ func (a Acceptance) Text() string {
 var ErrNoAcceptance = errors.New("nobody has asked to accept the record as it is now: one person asks with a reason, another approves")
 
 // Rebuilding enters into the Registry what storages hold of objects. Every call may be repeated: what
-// is there already stays. Until EnterObject an object is not visible.
+// is there already stays.
 type Rebuilding interface {
 	// RebuildState returns how far the last rebuild is; a zero value if there was none.
 	RebuildState(ctx context.Context) (RebuildState, error)
@@ -235,17 +235,11 @@ type Rebuilding interface {
 	// EnteredChain returns how far the chain of events of an object goes, and the hash of an event of
 	// it; a zero value if the Registry does not know the object.
 	EnteredChain(ctx context.Context, objectID string, seq int64) (EnteredChain, error)
-	// EnterFiles enters rows of files: those that a version changed, and those that end with it. Files
-	// count as checked at a time; the zero time is never.
-	EnterFiles(ctx context.Context, objectID string, version int, files []File, checked time.Time) error
-	// EnterEvents enters events of an object with their places in its chain.
-	EnterEvents(ctx context.Context, events []Premis) error
-	// EnterVersion enters a version whose files were entered.
-	EnterVersion(ctx context.Context, v EnteredVersion) error
-	// EnterObject makes an object with its entered versions visible. It returns the local ids that
-	// belong to other objects, which keep them. A job that the Registry has, and of whose version it did
-	// not know that it was stored, goes on behind the steps that made it.
-	EnterObject(ctx context.Context, o EnteredObject) (taken []TakenID, err error)
+	// Enter enters an object, or a part of it, in one transaction. With the part that has Object the
+	// entered versions become visible: it returns the local ids that belong to other objects, which keep
+	// them. A job that the Registry has, and of whose version it did not know that it was stored, goes on
+	// behind the steps that made it.
+	Enter(ctx context.Context, e Entered) (taken []TakenID, err error)
 }
 
 // Reconciling compares the Registry with what storages hold, after it was restored from an older backup,
@@ -307,10 +301,25 @@ type EnteredChain struct {
 	Storages []string // that have a version of the object
 }
 
+// Entered is what storages hold of an object, or a part of that.
+type Entered struct {
+	ObjectID string
+	Files    []EnteredFiles
+	Versions []EnteredVersion // whose files are in this part or in earlier ones
+	Events   []Premis         // with their places in the object's chain
+	Object   *EnteredObject   // of the last part; nil: more follows
+}
+
+// EnteredFiles are rows of files of a version: those that it changed, and those that end with it.
+type EnteredFiles struct {
+	Version int
+	Rows    []File
+	Checked time.Time // when they were verified; zero: never
+}
+
 // EnteredVersion is a version of an object as storages hold it.
 type EnteredVersion struct {
 	ObjectVersion
-	ObjectID string
 	Padding  int             // as in Place
 	Receipt  *DepositReceipt // nil: it has none
 	LastHash string          // of the receipt's last event
@@ -359,10 +368,9 @@ type Adopting interface {
 	NameAdopted(ctx context.Context, o Object, storage string) (ark string, err error)
 	// MayAdopt says whether NameAdopted would take an object with the ARK o.ID, and changes nothing.
 	MayAdopt(ctx context.Context, o Object, storage string) error
-	// EnteredFiles, EnterFiles and EnterVersion are those of Rebuilding, but a version may come before its files.
+	// EnteredFiles and Enter are those of Rebuilding, but a version may come in a part before its files.
 	EnteredFiles(ctx context.Context, objectID string, version int, after string, limit int) ([]File, error)
-	EnterFiles(ctx context.Context, objectID string, version int, files []File, checked time.Time) error
-	EnterVersion(ctx context.Context, v EnteredVersion) error
+	Enter(ctx context.Context, e Entered) (taken []TakenID, err error)
 	// RecordAdopted makes a named object visible, with its entered versions, its local ids, its events and a
 	// receipt for each version. ErrTaken: a local id belongs to another object; then nothing changes. A repeat
 	// changes nothing.

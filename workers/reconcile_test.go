@@ -431,12 +431,12 @@ func (d *mortalAdopting) NameAdopted(ctx context.Context, o registry.Object, sto
 	return ark, err
 }
 
-func (d *mortalAdopting) EnterFiles(ctx context.Context, id string, version int, files []registry.File, checked time.Time) error {
-	return d.each(func() error { return d.Adopting.EnterFiles(ctx, id, version, files, checked) })
-}
-
-func (d *mortalAdopting) EnterVersion(ctx context.Context, v registry.EnteredVersion) error {
-	return d.each(func() error { return d.Adopting.EnterVersion(ctx, v) })
+func (d *mortalAdopting) Enter(ctx context.Context, e registry.Entered) (taken []registry.TakenID, err error) {
+	err = d.each(func() error {
+		taken, err = d.Adopting.Enter(ctx, e)
+		return err
+	})
+	return taken, err
 }
 
 func (d *mortalAdopting) RecordAdopted(ctx context.Context, o registry.AdoptedObject) error {
@@ -462,21 +462,9 @@ func (d *mortalRegistry) SaveReconcile(ctx context.Context, s registry.RebuildSt
 	return d.each(func() error { return d.Reconciling.SaveReconcile(ctx, s) })
 }
 
-func (d *mortalRegistry) EnterFiles(ctx context.Context, id string, version int, files []registry.File, checked time.Time) error {
-	return d.each(func() error { return d.Reconciling.EnterFiles(ctx, id, version, files, checked) })
-}
-
-func (d *mortalRegistry) EnterEvents(ctx context.Context, events []registry.Premis) error {
-	return d.each(func() error { return d.Reconciling.EnterEvents(ctx, events) })
-}
-
-func (d *mortalRegistry) EnterVersion(ctx context.Context, v registry.EnteredVersion) error {
-	return d.each(func() error { return d.Reconciling.EnterVersion(ctx, v) })
-}
-
-func (d *mortalRegistry) EnterObject(ctx context.Context, o registry.EnteredObject) (taken []registry.TakenID, err error) {
+func (d *mortalRegistry) Enter(ctx context.Context, e registry.Entered) (taken []registry.TakenID, err error) {
 	err = d.each(func() error {
-		taken, err = d.Reconciling.EnterObject(ctx, o)
+		taken, err = d.Reconciling.Enter(ctx, e)
 		return err
 	})
 	return taken, err

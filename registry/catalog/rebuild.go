@@ -116,15 +116,29 @@ func (s *Catalog) EnteredFiles(ctx context.Context, objectID string, version int
 	return s.fileRows(ctx, objectID, filesOfVersion, objectID, []byte(after), version, sqldb.PageSize(limit))
 }
 
-// EnterFiles implements registry.Rebuilding.
-func (s *Catalog) EnterFiles(ctx context.Context, objectID string, version int, files []registry.File, checked time.Time) error {
-	err := s.write(ctx, func(t *tx) error {
-		return errors.Join(t.recordFiles(objectID, version, files), t.noteStoredAt(objectID, version, never(checked), files...))
+// Enter implements registry.Rebuilding.
+func (s *Catalog) Enter(ctx context.Context, e registry.Entered) (taken []registry.TakenID, err error) {
+	err = s.write(ctx, func(t *tx) error {
+		for _, f := range e.Files {
+			if err := errors.Join(t.recordFiles(e.ObjectID, f.Version, f.Rows), t.noteStoredAt(e.ObjectID, f.Version, never(f.Checked), f.Rows...)); err != nil {
+				return fmt.Errorf("the files of version %d: %w", f.Version, err)
+			}
+		}
+		for _, v := range e.Versions {
+			if err := t.enterVersion(e.ObjectID, v); err != nil {
+				return fmt.Errorf("version %d: %w", v.Version, err)
+			}
+		}
+		err := t.enterEvents(e.Events)
+		if err == nil && e.Object != nil {
+			taken, err = t.enterObject(*e.Object)
+		}
+		return err
 	})
 	if err != nil {
-		return fmt.Errorf("enter files of version %d of %s: %w", version, objectID, err)
+		return nil, fmt.Errorf("enter what the storages hold of %s: %w", e.ObjectID, err)
 	}
-	return nil
+	return taken, nil
 }
 
 // never returns a time as a column has it, where the zero time is the oldest there is.
@@ -138,58 +152,50 @@ func never(at time.Time) int64 {
 // enterPremis writes preservation events that have their places.
 var enterPremis = sqldb.InsertNew(`INSERT INTO premis_event (`+premisColumns+`)`, `($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`)
 
-// EnterEvents implements registry.Rebuilding.
-func (s *Catalog) EnterEvents(ctx context.Context, events []registry.Premis) error {
+func (t *tx) enterEvents(events []registry.Premis) error {
 	rows := make([][]any, len(events))
 	for i, e := range events {
 		rows[i] = []any{e.ID, e.ObjectID, e.Version, e.ItemID, e.Type, sqldb.Micros(e.At), e.Agent, e.Outcome, e.Detail, e.Seq, e.Hash}
 	}
-	if err := s.write(ctx, func(t *tx) error { return t.InsertRows(enterPremis, rows) }); err != nil {
-		return fmt.Errorf("enter preservation events: %w", err)
+	if err := t.InsertRows(enterPremis, rows); err != nil {
+		return fmt.Errorf("its preservation events: %w", err)
 	}
 	return nil
 }
 
-// EnterVersion implements registry.Rebuilding. It notes the version as announced: EnterObject makes it
-// visible.
-func (s *Catalog) EnterVersion(ctx context.Context, v registry.EnteredVersion) error {
-	err := s.write(ctx, func(t *tx) error {
-		err := t.Do(`INSERT INTO object_version (object_id, version, item_id, status, plan, files, size_bytes, created_at, recorded_at)
-			VALUES ($1, $2, $3, 'intended', '', $4, $5, $6, $7) ON CONFLICT DO NOTHING`,
-			v.ObjectID, v.Version, v.ItemID, v.Files, v.SizeBytes, sqldb.Micros(v.CreatedAt), sqldb.Micros(v.RecordedAt))
+// enterVersion notes a version as announced: enterObject makes it visible.
+func (t *tx) enterVersion(objectID string, v registry.EnteredVersion) error {
+	err := t.Do(`INSERT INTO object_version (object_id, version, item_id, status, plan, files, size_bytes, created_at, recorded_at)
+		VALUES ($1, $2, $3, 'intended', '', $4, $5, $6, $7) ON CONFLICT DO NOTHING`,
+		objectID, v.Version, v.ItemID, v.Files, v.SizeBytes, sqldb.Micros(v.CreatedAt), sqldb.Micros(v.RecordedAt))
+	if err != nil {
+		return err
+	}
+	var checked time.Time
+	for i, r := range v.Replicas {
+		err := t.Do(`INSERT INTO replica (object_id, version, storage, verified_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
+			objectID, v.Version, r.Storage, never(r.VerifiedAt))
 		if err != nil {
+			return fmt.Errorf("its replica in %s: %w", r.Storage, err)
+		}
+		if i == 0 || r.VerifiedAt.Before(checked) {
+			checked = r.VerifiedAt
+		}
+	}
+	if f, known := inventoryFile(registry.Place{Padding: v.Padding}, v.Version, v.Inventory); known {
+		if err := t.noteStoredAt(objectID, v.Version, never(checked), f); err != nil {
 			return err
 		}
-		var checked time.Time
-		for i, r := range v.Replicas {
-			err := t.Do(`INSERT INTO replica (object_id, version, storage, verified_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
-				v.ObjectID, v.Version, r.Storage, never(r.VerifiedAt))
-			if err != nil {
-				return fmt.Errorf("enter the replica in %s: %w", r.Storage, err)
-			}
-			if i == 0 || r.VerifiedAt.Before(checked) {
-				checked = r.VerifiedAt
-			}
-		}
-		if f, known := inventoryFile(registry.Place{Padding: v.Padding}, v.Version, v.Inventory); known {
-			if err := t.noteStoredAt(v.ObjectID, v.Version, never(checked), f); err != nil {
-				return err
-			}
-		}
-		return t.enterReceipt(v)
-	})
-	if err != nil {
-		return fmt.Errorf("enter version %d of %s: %w", v.Version, v.ObjectID, err)
 	}
-	return nil
+	return t.enterReceipt(objectID, v)
 }
 
-func (t *tx) enterReceipt(v registry.EnteredVersion) error {
+func (t *tx) enterReceipt(objectID string, v registry.EnteredVersion) error {
 	if v.Receipt == nil {
 		return nil
 	}
 	err := t.Do(`INSERT INTO receipt (object_id, version, key_id, head, signature, first_event, last_event, last_hash)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`, v.ObjectID, v.Version, v.Receipt.KeyID, v.Receipt.Head,
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`, objectID, v.Version, v.Receipt.KeyID, v.Receipt.Head,
 		base64.StdEncoding.EncodeToString(v.Receipt.Signature), v.Receipt.FirstEvent, v.Receipt.LastEvent, v.LastHash)
 	if err != nil || v.Key == nil {
 		return err
@@ -199,58 +205,51 @@ func (t *tx) enterReceipt(v registry.EnteredVersion) error {
 		v.Key.ID, v.Key.PublicKey, sqldb.Micros(v.Key.FirstUsedAt))
 }
 
-// EnterObject implements registry.Rebuilding.
-func (s *Catalog) EnterObject(ctx context.Context, o registry.EnteredObject) (taken []registry.TakenID, err error) {
+// enterObject makes an object with its entered versions visible.
+func (t *tx) enterObject(o registry.EnteredObject) (taken []registry.TakenID, err error) {
 	terms, err := encodeTerms(o.Terms)
 	if err != nil {
 		return nil, err
 	}
-	err = s.write(ctx, func(t *tx) error {
-		taken = nil
-		err := t.Do(`INSERT INTO object (id, minted_for, tenant, collection, owner, created_at, updated_at, ezid_item, ocfl_id, padding)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING`,
-			o.ID, o.MintedFor, sqldb.Tenant, o.Collection, o.Owner, sqldb.Micros(o.CreatedAt), sqldb.Micros(o.UpdatedAt), o.EZIDItem, o.OCFLID, o.Padding)
-		if err != nil {
-			return err
-		}
-		for _, id := range o.IDs {
-			other, err := t.enterID(id, o.ID)
-			if err != nil {
-				return err
-			} else if other != "" {
-				taken = append(taken, registry.TakenID{OwnedID: id, ObjectID: other})
-			}
-		}
-		if o.Deletion != nil {
-			if err := t.enterDeletion(*o.Deletion); err != nil {
-				return err
-			}
-		}
-		if o.Collection != "" && o.Gone == "" { // a deleted object does not know the profile
-			if err := t.enterCollection(o); err != nil {
-				return err
-			}
-		}
-		versions, err := t.visible(o.ID, o.Head)
-		if err != nil {
-			return err
-		}
-		err = t.Do(`UPDATE object SET head = $2, collection = $3, owner = $4, title = $5, creator = $6, date = $7,
-			files = $8, size_bytes = $9, updated_at = $10, terms = $11, gone = $12, adopted = $13 WHERE id = $1 AND head <= $2`,
-			o.ID, o.Head, o.Collection, o.Owner, sqldb.Clean(o.Title), sqldb.Clean(o.Creator), sqldb.Clean(o.Date),
-			o.Files, o.SizeBytes, sqldb.Micros(o.UpdatedAt), terms, o.Gone, o.Adopted)
-		if err != nil {
-			return err
-		}
-		if err := t.enterPlaces(o); err != nil {
-			return err
-		}
-		return t.adoptJobs(o, versions)
-	})
+	err = t.Do(`INSERT INTO object (id, minted_for, tenant, collection, owner, created_at, updated_at, ezid_item, ocfl_id, padding)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING`,
+		o.ID, o.MintedFor, sqldb.Tenant, o.Collection, o.Owner, sqldb.Micros(o.CreatedAt), sqldb.Micros(o.UpdatedAt), o.EZIDItem, o.OCFLID, o.Padding)
 	if err != nil {
-		return nil, fmt.Errorf("enter object %s: %w", o.ID, err)
+		return nil, err
 	}
-	return taken, nil
+	for _, id := range o.IDs {
+		other, err := t.enterID(id, o.ID)
+		if err != nil {
+			return nil, err
+		} else if other != "" {
+			taken = append(taken, registry.TakenID{OwnedID: id, ObjectID: other})
+		}
+	}
+	if o.Deletion != nil {
+		if err := t.enterDeletion(*o.Deletion); err != nil {
+			return nil, err
+		}
+	}
+	if o.Collection != "" && o.Gone == "" { // a deleted object does not know the profile
+		if err := t.enterCollection(o); err != nil {
+			return nil, err
+		}
+	}
+	versions, err := t.visible(o.ID, o.Head)
+	if err != nil {
+		return nil, err
+	}
+	err = t.Do(`UPDATE object SET head = $2, collection = $3, owner = $4, title = $5, creator = $6, date = $7,
+		files = $8, size_bytes = $9, updated_at = $10, terms = $11, gone = $12, adopted = $13 WHERE id = $1 AND head <= $2`,
+		o.ID, o.Head, o.Collection, o.Owner, sqldb.Clean(o.Title), sqldb.Clean(o.Creator), sqldb.Clean(o.Date),
+		o.Files, o.SizeBytes, sqldb.Micros(o.UpdatedAt), terms, o.Gone, o.Adopted)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.enterPlaces(o); err != nil {
+		return nil, err
+	}
+	return taken, t.adoptJobs(o, versions)
 }
 
 // enterPlaces notes how far an object's chain lies in the storages, so that nothing of it is written again.
