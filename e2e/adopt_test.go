@@ -3,6 +3,8 @@ package e2e
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -17,10 +19,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast/holdfast/internal/npmtest"
 	"github.com/holdfast/holdfast/internal/proctest"
 	"github.com/holdfast/holdfast/registry/sqlstore/postgrestest"
 	"github.com/holdfast/holdfast/storage/s3/s3test"
 )
+
+//go:embed testdata/ocfljs.js
+var ocfljs string
 
 // foreign is a storage root that ocfl-go makes, with an object of three versions and one of one.
 type foreign struct {
@@ -202,17 +208,17 @@ func (h *holdfast) adopt(f *foreign) {
 	}
 }
 
-// found is a storage root of OCFL 1.0 that comes with ocfl-go.
+// found is a storage root of OCFL 1.0 that comes with ocfl-go, or one that ocfl-js makes.
 type found struct {
 	foreign
 	versions int    // of its first object; 0: nothing is adopted
-	files    string // where it lies there
+	files    string // where it lies there; "": ocfl-js makes it
 	want     adoption
 	why      string // its objects are refused
 }
 
-// makeFound lays out roots that come with ocfl-go, and makes their collections. One is of a Fedora 6, in which
-// most objects have a mutable head.
+// makeFound lays out roots that come with ocfl-go, makes one by ocfl-js, and makes their collections. One is of
+// a Fedora 6, in which most objects have a mutable head.
 func (h *holdfast) makeFound() []*found {
 	t := h.t
 	t.Helper()
@@ -228,6 +234,13 @@ func (h *holdfast) makeFound() []*found {
 		{foreign{name: "wrongpath"}, 0, "warn-stores/layout_wrong_path", adoption{Objects: 1, Refused: 1}, "has its folder at "},
 	}
 	stores := filepath.Join(proctest.Module(t, "ocflgo", "github.com/srerickson/ocfl-go"), "testdata", "store-fixtures", "1.0")
+	const layout = "0003-hash-and-id-n-tuple-storage-layout"
+	// In lower case: ocfl-js has other folders than 0003 says for identifiers with capitals.
+	js := &found{foreign{name: "ocfljs", spec: "1.1", ids: [2]string{"urn:js:kästchen 1", "ark:/12148/btv1b8449694v"}}, 2, "", adoption{Objects: 2, Adopted: 2, Versions: 4}, ""}
+	js.folder = filepath.Join(t.TempDir(), js.name)
+	if out, err := npmtest.Node(t.Context(), t, "@ocfl/ocfl-fs", "0.2.2", ocfljs, js.folder, layout, js.ids[0], js.ids[1]).CombinedOutput(); err != nil {
+		t.Fatalf("ocfl-js: %v\n%s", err, out)
+	}
 	for _, f := range all {
 		from := filepath.Join(stores, f.files)
 		files := os.DirFS(from)
@@ -243,6 +256,9 @@ func (h *holdfast) makeFound() []*found {
 		if err := os.CopyFS(f.folder, files); err != nil {
 			t.Fatal(err)
 		}
+	}
+	all = append(all, js)
+	for _, f := range all {
 		f.address = f.name + "=file://" + f.folder
 		if f.layout != "" {
 			f.address += "?layout=" + f.layout
@@ -280,7 +296,7 @@ func (h *holdfast) updateFound(some []*found) {
 	for _, f := range some {
 		h.storedIn(f.name, f.name)
 		h.deposit(&f.foreign, "added.txt", f.versions+1)
-		says(h.t, "ocfl-go of "+f.name, ocflgo(h.t, "validate", f.folder), fmt.Sprintf("%s v%d 1.0\n", f.ids[0], f.versions+1))
+		says(h.t, "ocfl-go of "+f.name, ocflgo(h.t, "validate", f.folder), fmt.Sprintf("%s v%d %s\n", f.ids[0], f.versions+1, cmp.Or(f.spec, "1.0")))
 	}
 }
 

@@ -24,7 +24,7 @@ func Node(ctx context.Context, t testing.TB, name, version, script string, args 
 	}
 	node := exec.CommandContext(ctx, "node", append([]string{"-"}, args...)...)
 	node.Dir = t.TempDir()
-	node.Env = append(os.Environ(), "NODE_PATH="+filepath.Dir(Folder(ctx, t, name, version)))
+	node.Env = append(os.Environ(), "NODE_PATH="+strings.TrimSuffix(Folder(ctx, t, name, version), filepath.FromSlash(name)))
 	node.Stdin = strings.NewReader(script)
 	return node
 }
