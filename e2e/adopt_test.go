@@ -89,7 +89,13 @@ func TestAdopt(t *testing.T) {
 		h.env = append(h.env, "HOLDFAST_STORAGE_URL="+addresses(roots)+" second=file://"+second)
 		h.start()
 		h.updateAdopted(roots)
-		h.actOnAdopted(roots[1], second)
+		h.actOnAdopted(roots[1], second, func() {
+			for _, name := range []string{"registry.db", "registry.db-wal", "registry.db-shm"} {
+				if err := os.Remove(filepath.Join(h.dir, name)); err != nil && !os.IsNotExist(err) {
+					t.Fatal(err)
+				}
+			}
+		})
 	})
 	t.Run("found", func(t *testing.T) {
 		t.Parallel()
@@ -119,9 +125,16 @@ func TestAdopt(t *testing.T) {
 			h.adopt(f)
 		}
 		h.stop()
-		h.env = append(h.env, "HOLDFAST_STORAGE_URL="+addresses(roots))
+		h.env = append(h.env, "HOLDFAST_STORAGE_URL="+addresses(roots)+" second="+bucket.Address("second"))
 		h.start()
 		h.updateAdopted(roots)
+		h.actOnAdopted(roots[1], filepath.Join(bucket.Folder, "second"), func() {
+			h.database = server.Schema(t)
+			h.env = append(h.env, "HOLDFAST_DATABASE_URL="+h.database)
+			if r := h.runIn("", "migrate"); r.code != 0 {
+				t.Fatalf("migrate ended with %d: %s", r.code, r.stderr)
+			}
+		})
 	})
 }
 
@@ -353,8 +366,8 @@ func (h *holdfast) deposit(f *foreign, name string, version int) string {
 }
 
 // actOnAdopted does to an object of a root what can be done to one: it is exported in each form, copied to
-// another storage, mended from there, made again for a new Registry, updated and deleted.
-func (h *holdfast) actOnAdopted(f *foreign, second string) {
+// another storage, mended from there, restored, made again for a new Registry after lose, updated and deleted.
+func (h *holdfast) actOnAdopted(f *foreign, second string, lose func()) {
 	t, ark := h.t, f.arks[0]
 	t.Helper()
 	want := map[string]string{"renamed.txt": "glass", "box/list.txt": "one, two", "added.txt": "added.txt of tuples"}
@@ -365,6 +378,7 @@ func (h *holdfast) actOnAdopted(f *foreign, second string) {
 			t.Errorf("exported as a %s: %v", form, got)
 		}
 	}
+	h.must(0, "object", "restore", ark, "--out", filepath.Join(t.TempDir(), "restored.tar"))
 	if got := h.zipped(ark); !maps.Equal(got, want) {
 		t.Errorf("exported as a zip: %v", got)
 	}
@@ -384,11 +398,7 @@ func (h *holdfast) actOnAdopted(f *foreign, second string) {
 	f.valid(t, "v5")
 	h.until("all events are in the storages", func() bool { return h.evidenceKept(ark, f.folder, second) })
 	h.stop()
-	for _, name := range []string{"registry.db", "registry.db-wal", "registry.db-shm"} {
-		if err := os.Remove(filepath.Join(h.dir, name)); err != nil && !os.IsNotExist(err) {
-			t.Fatal(err)
-		}
-	}
+	lose()
 	if r := h.runIn("", "rebuild", "--dir", h.dir); r.code != 0 {
 		t.Fatalf("rebuild ended with %d: %s%s", r.code, r.stdout, r.stderr)
 	}
