@@ -21,7 +21,7 @@ type Copy struct {
 	// events it lacks some, because the same events may lie in other segments here.
 	Missing  []File
 	Segments int            // how many it has, right or not
-	spans    []receipt.Span // of its files that are right
+	spans    []receipt.Span // of its files that are right, as far as they count
 }
 
 // Copies is the evidence of an object in several storages: each file from the first that has it
@@ -30,37 +30,64 @@ type Copies struct {
 	ID     string // of the object
 	Copies []Copy
 	Files  Files
-	from   map[File]Object
-	wrong  map[File]bool // no copy has it right
+	from   map[File]*judged
+}
+
+// judged is a file of evidence in a copy.
+type judged struct {
+	File
+	copy    int
+	right   bool // unchanged, and signed as it must be
+	span    receipt.Span
+	limited bool   // its last events are of a lost branch: it counts up to span.Last()
+	links   []link // of a forked chain, if the file is right: its events, and the one before them
 }
 
 // Compare reads each file of evidence in each of an object's storages alone, and chooses the first
-// that is right: unchanged and, if there are keys, signed by one of them. Its error is that of a store
-// or of ctx. It keeps no more in memory than the names of the files.
-func Compare(ctx context.Context, id string, keys []receipt.PublicKey, in ...Object) (*Copies, error) {
-	out := &Copies{ID: id, from: map[File]Object{}, wrong: map[File]bool{}}
-	has := make([]map[File]bool, len(in))
+// that is right: unchanged and, if there are keys, signed by one of them. What is of a lost branch of a
+// forked chain does not count. Its error is that of a store or of ctx. It keeps no more in memory than the
+// names of the files, and of a forked chain the hashes of events.
+func Compare(ctx context.Context, id string, keys []receipt.PublicKey, fork Fork, in ...Object) (*Copies, error) {
+	out := &Copies{ID: id, from: map[File]*judged{}}
+	var all []*judged
 	for i, o := range in {
-		has[i] = map[File]bool{}
 		files, err := o.List(ctx)
 		if err != nil {
 			return nil, err
 		}
 		out.Copies = append(out.Copies, Copy{Object: o})
 		for _, f := range files.all() {
-			has[i][f] = true
 			if f.Version == 0 {
 				out.Copies[i].Segments++
 			}
-			if err := out.judge(ctx, i, f, keys); err != nil {
+			j, err := out.judge(ctx, i, f, keys, len(fork.Gaps) > 0)
+			if err != nil {
 				return nil, err
 			}
+			all = append(all, j)
+		}
+	}
+	fork.leave(all)
+	has := make([]map[File]bool, len(in))
+	for i := range in {
+		has[i] = map[File]bool{}
+	}
+	for _, j := range all {
+		if j.limited && j.span.Count == 0 {
+			continue
+		}
+		has[j.copy][j.File] = true
+		if j.right {
+			out.Copies[j.copy].spans = append(out.Copies[j.copy].spans, j.span)
+		}
+		if chosen, ok := out.from[j.File]; !ok || j.better(chosen) {
+			out.from[j.File] = j
 		}
 	}
 	for _, f := range slices.SortedFunc(maps.Keys(out.from), compare) {
 		out.Files.add(f)
 		for i := range in {
-			if !has[i][f] && (f.Version > 0 || !out.Copies[i].holds(f)) {
+			if !has[i][f] && (f.Version > 0 || !out.Copies[i].holds(f.First, out.from[f].ends())) {
 				out.Copies[i].Missing = append(out.Copies[i].Missing, f)
 			}
 		}
@@ -68,36 +95,55 @@ func Compare(ctx context.Context, id string, keys []receipt.PublicKey, in ...Obj
 	return out, nil
 }
 
-// judge reads a file in a copy alone, and chooses it if there is none before it that is right.
-func (c *Copies) judge(ctx context.Context, i int, f File, keys []receipt.PublicKey) error {
+// better reports whether a file is to be chosen instead of one of the same name.
+func (j *judged) better(than *judged) bool {
+	return j.right && (!than.right || than.limited && !j.limited)
+}
+
+// ends returns the number of the last event that counts of a segment.
+func (j *judged) ends() int64 {
+	if j.limited {
+		return j.span.Last()
+	}
+	return j.Last
+}
+
+// judge reads a file in a copy alone, with its events if the chain is forked.
+func (c *Copies) judge(ctx context.Context, i int, f File, keys []receipt.PublicKey, forked bool) (*judged, error) {
+	j := &judged{File: f, copy: i, right: true}
 	var alone Files
 	alone.add(f)
-	var span receipt.Span
-	report, err := read(ctx, c.ID, alone, c.Copies[i].open, Reader{Keys: keys, span: func(s receipt.Span) { span = s }})
-	if err != nil {
-		return err
+	r := Reader{Keys: keys, span: func(s receipt.Span) { j.span = s }}
+	if forked {
+		r.Event = func(e receipt.Event, hash string) error {
+			j.links = append(j.links, link{e.Seq, hash})
+			return nil
+		}
 	}
-	right := true
+	report, err := read(ctx, c.ID, alone, nil, c.Copies[i].open, r)
+	if err != nil {
+		return nil, err
+	}
 	for _, fault := range report.Faults {
 		if fault.File == "" {
 			continue // the files before it are not read here
 		}
-		right = false
+		j.right = false
 		if len(c.Copies[i].Faults) < mostFaults {
 			c.Copies[i].Faults = append(c.Copies[i].Faults, fault)
 		}
 	}
-	if right {
-		c.Copies[i].spans = append(c.Copies[i].spans, span)
+	switch {
+	case !j.right:
+		j.links = nil
+	case len(j.links) > 0:
+		j.links = append(j.links, link{j.span.First - 1, j.span.Before})
 	}
-	if _, chosen := c.from[f]; !chosen || right && c.wrong[f] {
-		c.from[f], c.wrong[f] = c.Copies[i].Object, !right
-	}
-	return nil
+	return j, nil
 }
 
-// holds reports whether a copy's files that are right have all events of a segment.
-func (c *Copy) holds(f File) bool { return c.until(f.First) >= f.Last }
+// holds reports whether a copy's files that are right have all events from first to last.
+func (c *Copy) holds(first, last int64) bool { return c.until(first) >= last }
 
 // Last returns the number of the event up to which a copy's files that are right have all events.
 func (c *Copy) Last() int64 { return c.until(1) }
@@ -116,15 +162,14 @@ func (c *Copy) until(first int64) int64 {
 
 // Right reports whether some copy has a version's receipt right.
 func (c *Copies) Right(version int) bool {
-	f := File{Version: version}
-	_, there := c.from[f]
-	return there && !c.wrong[f]
+	j, there := c.from[File{Version: version}]
+	return there && j.right
 }
 
 // Header returns the header of a version's receipt, which must be Right.
 func (c *Copies) Header(ctx context.Context, version int) (h receipt.Header, err error) {
 	f := File{Version: version}
-	in, err := c.from[f].open(ctx, f)
+	in, err := c.open(ctx, f)
 	if err != nil {
 		return h, fmt.Errorf("read %s of %s: %w", f, c.ID, err)
 	}
@@ -139,11 +184,28 @@ func (c *Copies) Header(ctx context.Context, version int) (h receipt.Header, err
 // Read is Object.Read with each file from the copy that was chosen for it. What a receipt that is not
 // Right says must not be relied on; its events are passed on if their hashes say that they are right.
 func (c *Copies) Read(ctx context.Context, r Reader) (*Report, error) {
-	return read(ctx, c.ID, c.Files, func(ctx context.Context, f File) (io.ReadCloser, error) {
-		o, chosen := c.from[f]
-		if !chosen {
-			return nil, fmt.Errorf("no copy has %s", f)
+	limits := map[File]int64{}
+	for f, j := range c.from {
+		if j.limited {
+			limits[f] = j.ends()
 		}
-		return o.open(ctx, f)
-	}, r)
+	}
+	return read(ctx, c.ID, c.Files, limits, c.open, r)
+}
+
+// open opens the chosen copy of a file.
+func (c *Copies) open(ctx context.Context, f File) (io.ReadCloser, error) {
+	j, chosen := c.from[f]
+	if !chosen {
+		return nil, fmt.Errorf("no copy has %s", f)
+	}
+	return c.Copies[j.copy].open(ctx, f)
+}
+
+// Ends returns the number of the last event that counts of any segment; 0: there is none.
+func (c *Copies) Ends() (last int64) {
+	for _, f := range c.Files.Segments {
+		last = max(last, c.from[f].ends())
+	}
+	return last
 }

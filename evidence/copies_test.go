@@ -26,7 +26,7 @@ func TestCompare(t *testing.T) {
 	text, err := storage.ReadAll(t.Context(), first.Store, key, 1<<20)
 	must(t, err)
 	must(t, first.Store.Replace(t.Context(), key, bytes.Replace(text, []byte("producer/00000"), []byte("producer/0000x"), 1)))
-	copies, err := evidence.Compare(t.Context(), ark, r.trusted(), first, second)
+	copies, err := evidence.Compare(t.Context(), ark, r.trusted(), evidence.Fork{}, first, second)
 	must(t, err)
 	got := ""
 	for _, c := range copies.Copies {
@@ -53,18 +53,18 @@ func TestCompare(t *testing.T) {
 		t.Errorf("events (-want +got):\n%s\n%v %+v", diff, files, report)
 	}
 	r.keep(t, second, 3, 7) // other segments of the same events
-	copies, err = evidence.Compare(t.Context(), ark, r.trusted(), first, second)
+	copies, err = evidence.Compare(t.Context(), ark, r.trusted(), evidence.Fork{}, first, second)
 	must(t, err)
 	if got := fmt.Sprint(copies.Copies[0].Missing, copies.Copies[1].Missing); got != "[events-0000000003-0000000007.jsonl events-0000000007-0000000007.jsonl] []" {
 		t.Errorf("missing %s", got)
 	}
 	r.keep(t, first, 5, 7)
-	copies, err = evidence.Compare(t.Context(), ark, r.trusted(), first, second)
+	copies, err = evidence.Compare(t.Context(), ark, r.trusted(), evidence.Fork{}, first, second)
 	must(t, err)
 	if got := fmt.Sprint(copies.Copies[0].Missing, copies.Copies[1].Missing); got != "[] []" {
 		t.Errorf("missing %s, though both have all events", got)
 	}
-	lone, err := evidence.Compare(t.Context(), ark, r.trusted(), first)
+	lone, err := evidence.Compare(t.Context(), ark, r.trusted(), evidence.Fork{}, first)
 	must(t, err)
 	if lone.Right(1) || !lone.Right(2) {
 		t.Error("a damaged receipt counts as right")

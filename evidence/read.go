@@ -113,9 +113,10 @@ func (r *Report) add(file string, f receipt.Fault) {
 type reading struct {
 	Reader
 	*Report
-	id    string // of the object; "": not known yet
-	files Files
-	open  func(context.Context, File) (io.ReadCloser, error)
+	id     string // of the object; "": not known yet
+	files  Files
+	limits map[File]int64 // of files whose later events do not count
+	open   func(context.Context, File) (io.ReadCloser, error)
 }
 
 // Read reads all evidence of an object: the receipts in the order of their versions, and the
@@ -123,7 +124,7 @@ type reading struct {
 // events form one chain. It does not read a segment whose events it has from other files. Its error
 // is that of the store, of ctx or of a function of r; everything else is a fault in the report.
 func (o Object) Read(ctx context.Context, files Files, r Reader) (*Report, error) {
-	return read(ctx, o.ID, files, o.open, r)
+	return read(ctx, o.ID, files, nil, o.open, r)
 }
 
 // open opens a file of evidence.
@@ -132,8 +133,8 @@ func (o Object) open(ctx context.Context, f File) (io.ReadCloser, error) {
 }
 
 // read is Object.Read with files from anywhere.
-func read(ctx context.Context, id string, files Files, open func(context.Context, File) (io.ReadCloser, error), r Reader) (*Report, error) {
-	in := &reading{Reader: r, Report: &Report{Hash: receipt.Zero}, id: id, files: files, open: open}
+func read(ctx context.Context, id string, files Files, limits map[File]int64, open func(context.Context, File) (io.ReadCloser, error), r Reader) (*Report, error) {
+	in := &reading{Reader: r, Report: &Report{Hash: receipt.Zero}, id: id, files: files, limits: limits, open: open}
 	for _, version := range files.Receipts {
 		if err := in.receipt(ctx, File{Version: version}); err != nil {
 			return in.Report, err
@@ -202,12 +203,20 @@ func (r *reading) segments(ctx context.Context, to int64) error {
 func (r *reading) next(to int64) (best File, found bool) {
 	for _, s := range r.files.Segments {
 		switch {
-		case s.Last <= r.Last || s.First > to:
-		case s.First <= r.Last+1 && (!found || best.First > r.Last+1 || s.Last > best.Last), !found:
+		case r.ends(s) <= r.Last || s.First > to:
+		case s.First <= r.Last+1 && (!found || best.First > r.Last+1 || r.ends(s) > r.ends(best)), !found:
 			best, found = s, true
 		}
 	}
 	return best, found
+}
+
+// ends returns the number of the last event that counts of a segment.
+func (r *reading) ends(s File) int64 {
+	if last, limited := r.limits[s]; limited {
+		return last
+	}
+	return s.Last
 }
 
 // join compares a file's place in the chain with the chain as read so far. After a gap, or another
@@ -229,6 +238,9 @@ func (r *reading) join(f File, s receipt.Span) {
 
 // event takes the next event of the chain from a file.
 func (r *reading) event(f File, e receipt.Event, hash string) error {
+	if f.Version == 0 && e.Seq > r.ends(f) {
+		return nil
+	}
 	switch {
 	case e.Seq == r.Last && hash != r.Hash:
 		r.add(f.String(), receipt.Fault{Where: fmt.Sprintf("event %d", e.Seq), Message: "it has another hash than in the files before"})

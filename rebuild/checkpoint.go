@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/holdfast/holdfast/evidence"
 	"github.com/holdfast/holdfast/ocfl"
@@ -26,6 +27,7 @@ type signed struct {
 	// places are the places that the walk met of objects with another identifier in their storages than their
 	// ARK, by ARK; nil: the Registry knows them.
 	places *sync.Map
+	forks  map[string]evidence.Fork // as forks returns it
 	// unreadable is called for a checkpoint that is not right, contradicted for an object in one storage
 	// that contradicts one.
 	unreadable   func(o *Object) error
@@ -53,17 +55,65 @@ func (s *signed) all(ctx context.Context) error {
 	return nil
 }
 
+// forks returns what the newest right checkpoint of each storage says of objects of which events were lost,
+// and whose loss two people accepted.
+func forks(ctx context.Context, roots ocfl.Roots, keys []receipt.PublicKey) (map[string]evidence.Fork, error) {
+	s := signed{roots: roots, keys: keys, unreadable: func(*Object) error { return nil }} // whoever compares it says so
+	out := map[string]evidence.Fork{}
+	var newest time.Time
+	for _, root := range roots {
+		name, err := s.newest(ctx, root)
+		if err != nil {
+			return nil, err
+		}
+		if name == "" {
+			continue
+		}
+		ends := map[string]receipt.ChainEnd{}
+		c, err := s.read(ctx, root, name, receipt.CheckpointLines{
+			Gap: func(g receipt.Gap) error {
+				f := out[g.Object]
+				if !slices.Contains(f.Gaps, g) {
+					f.Gaps = append(f.Gaps, g)
+				}
+				out[g.Object] = f
+				return nil
+			},
+			End: func(e receipt.ChainEnd) error {
+				if _, forked := out[e.Object]; forked {
+					ends[e.Object] = e
+				}
+				return nil
+			},
+		})
+		if err != nil {
+			return nil, err
+		}
+		for id, end := range ends {
+			if f := out[id]; c.At.After(newest) || f.End.Object == "" {
+				f.End = end
+				out[id] = f
+			}
+		}
+		if c.At.After(newest) {
+			newest = c.At
+		}
+	}
+	return out, nil
+}
+
 // read reads a checkpoint. Its error is receipt.ErrCheckpoint if that is not right.
-func (s *signed) read(ctx context.Context, root ocfl.Named, name string, end func(receipt.ChainEnd) error) error {
+func (s *signed) read(ctx context.Context, root ocfl.Named, name string, lines receipt.CheckpointLines) (c receipt.Checkpoint, err error) {
 	in, err := root.Store().Open(ctx, root.CheckpointKey(name), 0, -1)
 	if err != nil {
-		return fmt.Errorf("read checkpoint %s in storage %s: %w", name, root.Name, err)
+		return c, fmt.Errorf("read checkpoint %s in storage %s: %w", name, root.Name, err)
 	}
-	c, err := receipt.ReadCheckpoint(in, s.keys, receipt.CheckpointLines{Anyone: len(s.keys) == 0, End: end})
+	lines.Anyone = len(s.keys) == 0
+	c, err = receipt.ReadCheckpoint(in, s.keys, lines)
 	if err = errors.Join(err, in.Close()); err == nil && c.Storage != root.Name {
 		err = fmt.Errorf("%w: it was made for storage %q", receipt.ErrCheckpoint, c.Storage)
 	}
-	return err
+	return c, err
 }
 
 // newest returns the name of the newest right checkpoint in a storage; "" if there is none.
@@ -73,7 +123,7 @@ func (s *signed) newest(ctx context.Context, root ocfl.Named) (string, error) {
 		return "", fmt.Errorf("list the checkpoints in storage %s: %w", root.Name, err)
 	}
 	for _, name := range slices.Backward(names) {
-		err := s.read(ctx, root, name, nil)
+		_, err := s.read(ctx, root, name, receipt.CheckpointLines{})
 		if err == nil {
 			return name, nil
 		}
@@ -92,7 +142,7 @@ func (s *signed) newest(ctx context.Context, root ocfl.Named) (string, error) {
 // compare compares a checkpoint that is right, several objects at once.
 func (s *signed) compare(ctx context.Context, root ocfl.Named, name string) error {
 	p := portions{atOnce: s.atOnce, done: func(string) error { s.progress(); return nil }}
-	err := s.read(ctx, root, name, func(e receipt.ChainEnd) error {
+	_, err := s.read(ctx, root, name, receipt.CheckpointLines{End: func(e receipt.ChainEnd) error {
 		return p.run(ctx, e.Object, func(ctx context.Context) error {
 			wrong, err := s.end(ctx, root.Name, e)
 			if err != nil || wrong == "" {
@@ -102,7 +152,7 @@ func (s *signed) compare(ctx context.Context, root ocfl.Named, name string) erro
 			o.Copies[0].fault("%s, as the signed checkpoint %s says", wrong, name)
 			return s.contradicted(o)
 		})
-	})
+	}})
 	return errors.Join(err, p.end())
 }
 
@@ -160,7 +210,7 @@ func (s *signed) stored(ctx context.Context, e receipt.ChainEnd, c registry.Ente
 			in, _ = met.(registry.Place)
 		}
 	}
-	o, err := Find(ctx, s.roots, s.keys, e.Object, in)
+	o, err := Find(ctx, s.roots, s.keys, s.forks[e.Object], e.Object, in)
 	if err != nil {
 		return c, err
 	}

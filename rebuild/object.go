@@ -64,8 +64,9 @@ func (c *Copy) fault(format string, args ...any) {
 }
 
 // Find reads an object in all storages that have it, but for the bytes of its files. Its error is that
-// of a storage or of ctx. keys are the trusted keys of receipts; without any every key is trusted.
-func Find(ctx context.Context, roots ocfl.Roots, keys []receipt.PublicKey, id string, in registry.Place) (*Object, error) {
+// of a storage or of ctx. keys are the trusted keys of receipts; without any every key is trusted. fork is what
+// checkpoints say of lost events of the object.
+func Find(ctx context.Context, roots ocfl.Roots, keys []receipt.PublicKey, fork evidence.Fork, id string, in registry.Place) (*Object, error) {
 	o := &Object{ID: id, Place: in}
 	var beside []evidence.Object
 	for _, root := range roots {
@@ -85,7 +86,7 @@ func Find(ctx context.Context, roots ocfl.Roots, keys []receipt.PublicKey, id st
 		beside = append(beside, place)
 	}
 	var err error
-	if o.evidence, err = evidence.Compare(ctx, id, keys, beside...); err != nil {
+	if o.evidence, err = evidence.Compare(ctx, id, keys, fork, beside...); err != nil {
 		return nil, err
 	}
 	for i := range o.Copies {

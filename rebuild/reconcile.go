@@ -86,6 +86,10 @@ func Reconcile(ctx context.Context, o ReconcileOptions) (Comparison, error) {
 	if err := c.begin(ctx); err != nil {
 		return c.report, err
 	}
+	var err error
+	if c.forks, err = forks(ctx, c.Roots, c.Keys); err != nil {
+		return c.report, err
+	}
 	w := walk{
 		places: new(sync.Map),
 		roots:  c.Roots, keys: c.Keys, atOnce: c.AtOnce, state: &c.state, tombstone: c.tombstone, object: c.object, save: c.save,
@@ -98,7 +102,7 @@ func Reconcile(ctx context.Context, o ReconcileOptions) (Comparison, error) {
 		return c.report, err
 	}
 	s := signed{
-		roots: c.Roots, keys: c.Keys, atOnce: c.AtOnce, to: c.to, look: true, places: w.places,
+		roots: c.Roots, keys: c.Keys, atOnce: c.AtOnce, to: c.to, look: true, places: w.places, forks: c.forks,
 		unreadable: w.unreadable, contradicted: c.contradicted, lost: c.lost, progress: c.progress,
 	}
 	if err := s.all(ctx); err != nil {
@@ -113,7 +117,8 @@ type comparing struct {
 	ReconcileOptions
 	to          registry.Reconciling
 	state       registry.RebuildState
-	collections sync.Map // of which an object was entered
+	forks       map[string]evidence.Fork // as in signed
+	collections sync.Map                 // of which an object was entered
 
 	mu     sync.Mutex
 	report Comparison
@@ -204,7 +209,11 @@ func (c *comparing) object(ctx context.Context, id string, in registry.Place) er
 	if err != nil {
 		return err
 	}
-	o, err := Find(ctx, c.Roots, c.Keys, id, in)
+	fork := c.forks[id]
+	if k.LastEvent > fork.End.Seq { // the record knows how the chain went on
+		fork.End = receipt.ChainEnd{Object: id, Seq: k.LastEvent, Hash: k.LastHash}
+	}
+	o, err := Find(ctx, c.Roots, c.Keys, fork, id, in)
 	if err != nil {
 		return err
 	}
@@ -317,7 +326,7 @@ func (c *comparing) adopt(ctx context.Context, f *Finding, k registry.RecordedOb
 	}
 	newer := f.Head > k.Head
 	replicas := f.newReplicas(k)
-	longer := slices.ContainsFunc(f.evidence.Files.Segments, func(s evidence.File) bool { return s.Last > k.LastEvent })
+	longer := f.evidence.Ends() > k.LastEvent
 	switch {
 	case newer && k.Head == 0:
 		f.adopt("%s, which the Registry did not know", versionsText(1, f.Head))

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/holdfast/holdfast/evidence"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/receipt"
@@ -51,13 +52,17 @@ type Report struct {
 // that are not of a rebuild of the same storages.
 //
 // The storages must not change meanwhile. It keeps a portion of objects in memory, each without its
-// list of files.
+// list of files, and what the checkpoints say of events whose loss was accepted.
 func Run(ctx context.Context, o Options) (Report, error) {
 	r := &run{Options: o}
 	if r.AtOnce == 0 {
 		r.AtOnce = 8
 	}
 	if err := r.begin(ctx); err != nil {
+		return r.report, err
+	}
+	var err error
+	if r.forks, err = forks(ctx, r.Roots, r.Keys); err != nil {
 		return r.report, err
 	}
 	w := walk{roots: r.Roots, keys: r.Keys, atOnce: r.AtOnce, state: &r.state, tombstone: r.tombstone, object: r.object, unreadable: r.unreadable, save: r.save}
@@ -68,7 +73,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		return r.report, err
 	}
 	s := signed{
-		roots: r.Roots, keys: r.Keys, atOnce: r.AtOnce, to: r.To, look: r.DryRun, places: w.places,
+		roots: r.Roots, keys: r.Keys, atOnce: r.AtOnce, to: r.To, look: r.DryRun, places: w.places, forks: r.forks,
 		unreadable: r.unreadable, contradicted: r.contradicted, progress: r.progress,
 	}
 	if err := s.all(ctx); err != nil {
@@ -82,7 +87,8 @@ func Run(ctx context.Context, o Options) (Report, error) {
 type run struct {
 	Options
 	state       registry.RebuildState
-	collections sync.Map // of which an object was entered
+	forks       map[string]evidence.Fork // as in signed
+	collections sync.Map                 // of which an object was entered
 
 	mu     sync.Mutex
 	report Report
@@ -179,7 +185,7 @@ func (r *run) object(ctx context.Context, id string, in registry.Place) error {
 	if err != nil {
 		return err
 	}
-	o, err := Find(ctx, r.Roots, r.Keys, id, in)
+	o, err := Find(ctx, r.Roots, r.Keys, r.forks[id], id, in)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package workers_test
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http/httptest"
 	"os"
@@ -11,8 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/holdfast/holdfast/evidence"
 	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/rebuild"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/receipt"
 	"github.com/holdfast/holdfast/registry/sqldb"
@@ -44,9 +48,20 @@ func (p *pair) admins(t *testing.T) (ann, ben *client.Client) {
 	return as("ann"), as("ben")
 }
 
+// chain has the numbers and hashes of an object's events.
+func chain(t *testing.T, r *sqlstore.Store, id string) (out []string) {
+	t.Helper()
+	page, err := r.PremisEvents(t.Context(), id, "", 500)
+	must(t, err)
+	for _, e := range page.Rows {
+		out = append(out, fmt.Sprint(e.Seq, " ", e.Hash))
+	}
+	return out
+}
+
 // TestFixity_AcceptedLoss: two admins accept that the record lost events which a checkpoint had signed. The
 // storages still have segments with these, and the record goes on with other events of the same numbers.
-// Checks and verify accept these segments, and no others.
+// Checks and verify accept these segments, and no others; a rebuild leaves them.
 func TestFixity_AcceptedLoss(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
@@ -84,6 +99,22 @@ func TestFixity_AcceptedLoss(t *testing.T) {
 	must(t, err)
 
 	sealed()
+	rebuilt := func(what string) { // the storages have both branches of the chain
+		t.Helper()
+		again := p.rebuilding(t)
+		report, err := rebuild.Run(t.Context(), rebuild.Options{
+			Roots: p.deps.Objects, To: again, Keys: []receipt.PublicKey{sqlstoretest.ReceiptKey(t).Public()}, Now: time.Now,
+			Fault: func(o rebuild.Object) error { t.Errorf("%s: faults %+v", what, o); return nil },
+		})
+		must(t, err)
+		if report != (rebuild.Report{Objects: 1}) {
+			t.Errorf("%s: report %+v", what, report)
+		}
+		if diff := cmp.Diff(chain(t, restored, p.object.ID), chain(t, again, p.object.ID)); diff != "" {
+			t.Errorf("%s: the chain of events (-want +got):\n%s", what, diff)
+		}
+	}
+	rebuilt("after the loss was accepted")
 	right := func(what string) {
 		t.Helper()
 		if it := p.check(inventoryFile); it.Status != registry.Completed {
@@ -166,4 +197,8 @@ func TestFixity_AcceptedLoss(t *testing.T) {
 		p.command(it.ID, registry.ActRequeue, "")
 	}
 	right("without foreign segments")
+	must(t, p.keeper(0).Make(t.Context()))
+	today := checkpoint.Checkpointer{Registry: p.registry, Objects: p.deps.Objects, Now: time.Now}
+	must(t, today.Make(t.Context()))
+	rebuilt("after more events and a checkpoint")
 }
