@@ -43,7 +43,7 @@ func TestCost(t *testing.T) {
 			if segments++; segments <= most {
 				return
 			}
-			segments, err = evidence.Merge(t.Context(), r, r.sign, most, o)
+			segments, err = evidence.Merge(t.Context(), r, registry.EvidencePlaces{}, r.sign, most, o)
 			must(t, err)
 			files, err := o.List(t.Context())
 			must(t, err)

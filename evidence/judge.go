@@ -270,7 +270,7 @@ func (j *Judge) ofSegments(ctx context.Context, out *Judgement, files Files) (er
 		out.add(f, condition)
 		have = append(have, f)
 	}
-	if out.Lost, err = j.lost(ctx, out.In.Object, others); err != nil {
+	if out.Lost, err = (losses{from: j.From, known: j.Known, through: j.Through}).of(ctx, out.In.Object, others); err != nil {
 		return err
 	}
 	for _, f := range others {

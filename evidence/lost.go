@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 
 	"github.com/holdfast/holdfast/registry"
@@ -11,32 +12,39 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// lost returns those of the segments that hold events whose loss two people accepted: a trusted key signed
+// losses is what the Registry says of the lost events of objects.
+type losses struct {
+	from    Events
+	known   registry.EvidencePlaces
+	through func(io.Reader) io.Reader // what segments are read through; nil: nothing
+}
+
+// of returns those of the segments that hold events whose loss two people accepted: a trusted key signed
 // them, and they continue the record's chain from where events were lost, or each other, up to what was
 // signed. The others, in their order, are whole and say something else than the record.
-func (j *Judge) lost(ctx context.Context, in Object, others []File) (lost []File, err error) {
-	if len(others) == 0 || len(j.Known.Lost) == 0 {
+func (l losses) of(ctx context.Context, in Object, others []File) (lost []File, err error) {
+	if len(others) == 0 || len(l.known.Lost) == 0 {
 		return nil, nil
 	}
-	keys := make([]receipt.PublicKey, len(j.Known.Keys))
-	for i, k := range j.Known.Keys {
+	keys := make([]receipt.PublicKey, len(l.known.Keys))
+	for i, k := range l.known.Keys {
 		if keys[i], err = receipt.ParsePublicKey(k.PublicKey); err != nil {
 			return nil, fmt.Errorf("read receipt key %s: %w", k.ID, err)
 		}
 	}
-	for _, gap := range j.Known.Lost {
+	for _, gap := range l.known.Lost {
 		b := branch{gap: gap, hashes: map[int64]string{gap.After: receipt.Zero}}
 		if gap.After > 0 {
-			if b.hashes[gap.After], err = j.hash(ctx, in.ID, gap.After); err != nil {
+			if b.hashes[gap.After], err = l.hash(ctx, in.ID, gap.After); err != nil {
 				return nil, err
 			}
 		}
-		if b.next, err = j.hash(ctx, in.ID, gap.After+1); err != nil {
+		if b.next, err = l.hash(ctx, in.ID, gap.After+1); err != nil {
 			return nil, err
 		}
 		var left []File
 		for _, f := range others {
-			is, err := j.onBranch(ctx, in, f, &b, keys)
+			is, err := l.onBranch(ctx, in, f, &b, keys)
 			if err != nil {
 				return nil, err
 			}
@@ -59,8 +67,8 @@ type branch struct {
 }
 
 // hash returns the hash of an event in the record; "": it has no such event.
-func (j *Judge) hash(ctx context.Context, id string, seq int64) (string, error) {
-	page, err := j.From.PremisEvents(ctx, id, registry.AfterSeq(seq-1), 1)
+func (l losses) hash(ctx context.Context, id string, seq int64) (string, error) {
+	page, err := l.from.PremisEvents(ctx, id, registry.AfterSeq(seq-1), 1)
 	if err != nil || len(page.Rows) == 0 || page.Rows[0].Seq != seq {
 		return "", err
 	}
@@ -68,19 +76,23 @@ func (j *Judge) hash(ctx context.Context, id string, seq int64) (string, error) 
 }
 
 // onBranch reports whether a segment continues a branch, and notes its events.
-func (j *Judge) onBranch(ctx context.Context, in Object, f File, b *branch, keys []receipt.PublicKey) (bool, error) {
+func (l losses) onBranch(ctx context.Context, in Object, f File, b *branch, keys []receipt.PublicKey) (bool, error) {
 	before := f.First - 1
 	if _, met := b.hashes[before]; f.Last <= b.gap.After || before > b.gap.After && !met {
 		return false, nil
 	}
-	file, through, err := j.open(ctx, in, f)
+	file, err := in.open(ctx, f)
 	if errors.Is(err, storage.ErrNotFound) {
 		return false, nil
 	} else if err != nil {
 		return false, fmt.Errorf("read evidence: %w", err)
 	}
+	var text io.Reader = file
+	if l.through != nil {
+		text = l.through(file)
+	}
 	hashes := map[int64]string{}
-	result, err := receipt.VerifyEvents(through, receipt.Options{Keys: keys, Event: func(e receipt.Event, hash string) error {
+	result, err := receipt.VerifyEvents(text, receipt.Options{Keys: keys, Event: func(e receipt.Event, hash string) error {
 		if e.Seq >= b.gap.After {
 			hashes[e.Seq] = hash
 		}

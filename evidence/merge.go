@@ -69,14 +69,16 @@ func (o Object) judgeEvents(ctx context.Context, from Events, f File, through fu
 // writes the new one and reads it back, then it removes the old ones that it replaces: with both there
 // the evidence is the same. It merges the newest ones, and an older one only if it is not much longer
 // than they are together; so each event is written again a few times only, however many there are. A
-// segment that is not right stays, and so does the new one beside it. It returns how many are left.
-func Merge(ctx context.Context, from Events, sign Signer, most int, in Object) (left int, err error) {
+// segment that is not right stays, and so does the new one beside it. It returns how many are left, and an
+// error that names each that is not right, but for events whose loss was accepted. known is what the Registry
+// says of the object's events.
+func Merge(ctx context.Context, from Events, known registry.EvidencePlaces, sign Signer, most int, in Object) (left int, err error) {
 	files, err := in.List(ctx)
 	if err != nil || len(files.Segments) <= most {
 		return len(files.Segments), err
 	}
 	left = len(files.Segments)
-	var run []File
+	var run, others []File
 	var wrong error
 	for _, f := range newest(files.Segments, most) {
 		condition, err := in.judgeEvents(ctx, from, f, nil)
@@ -88,8 +90,19 @@ func Merge(ctx context.Context, from Events, sign Signer, most int, in Object) (
 			run = append(run, f)
 		case Gone:
 			left--
-		case Damaged, Other:
+		case Other:
+			others = append(others, f)
+		case Damaged:
 			wrong = errors.Join(wrong, wrongFile(in, f, condition))
+		}
+	}
+	lost, err := losses{from: from, known: known}.of(ctx, in, others)
+	if err != nil {
+		return left, err
+	}
+	for _, f := range others {
+		if !slices.Contains(lost, f) {
+			wrong = errors.Join(wrong, wrongFile(in, f, Other))
 		}
 	}
 	if len(run) < 2 {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast/holdfast/evidence"
+	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/storage/storagetest"
 )
 
@@ -42,12 +43,12 @@ func TestMerge_DiesAnywhere(t *testing.T) {
 			faulty := storagetest.NewFaulty(memory)
 			dieAt(faulty, n)
 			o.Store = faulty
-			_, died := evidence.Merge(t.Context(), r, r.sign, 2, o)
+			_, died := evidence.Merge(t.Context(), r, registry.EvidencePlaces{}, r.sign, 2, o)
 			o.Store = memory
 			if report, got := read(t, o, r.trusted()); !report.Valid() || got != want {
 				t.Fatalf("killed at call %d: %+v\n%s, want %s", n, report, got, want)
 			}
-			left, err := evidence.Merge(t.Context(), r, r.sign, 2, o)
+			left, err := evidence.Merge(t.Context(), r, registry.EvidencePlaces{}, r.sign, 2, o)
 			must(t, err)
 			if report, got := read(t, o, r.trusted()); !report.Valid() || got != want || left > 2 {
 				t.Fatalf("repeated after a kill at call %d: %d left, %+v\n%s, want %s", n, left, report, got, want)
@@ -62,28 +63,38 @@ func TestMerge_DiesAnywhere(t *testing.T) {
 	}
 }
 
-// TestMerge_Wrong: what is damaged or says something else is not removed.
+// TestMerge_Wrong: what is damaged or says something else is not removed, and is named if nobody accepted it.
 func TestMerge_Wrong(t *testing.T) {
 	t.Parallel()
 	second := evidence.File{First: 4, Last: 5}
+	other := func(from int) (*record, string) {
+		o, other := object(), newRecord(t)
+		other.happen(8)
+		other.events[from-1].Detail = "another one"
+		other.rehash(from - 1)
+		other.keep(t, o, 4, 5)
+		return other, contents(t, o)[o.Key(second)]
+	}
+	lost, lostText := other(4)
+	known := registry.EvidencePlaces{
+		Lost: []registry.LostEvents{{ObjectID: ark, After: 3, To: 5, Hash: lost.hash(5)}},
+		Keys: []registry.ReceiptKey{{ID: lost.trusted()[0].ID(), PublicKey: lost.trusted()[0].String()}},
+	}
 	for name, text := range map[string]func(string) string{
 		"damaged": func(text string) string { return strings.Replace(text, `"id":"id5"`, `"id":"id6"`, 1) },
 		"other": func(string) string {
-			o, other := object(), newRecord(t)
-			other.happen(8)
-			other.events[2].Detail = "another one"
-			other.rehash(2)
-			other.keep(t, o, 4, 5)
-			return contents(t, o)[o.Key(second)]
+			_, text := other(3)
+			return text
 		},
+		"accepted": func(string) string { return lostText },
 	} {
 		r, o := newRecord(t), object()
 		r.files = 1
 		r.segments(t, o, 1, 2, 3)
 		put(t, o, second, text(contents(t, o)[o.Key(second)]))
-		left, err := evidence.Merge(t.Context(), r, r.sign, 2, o)
+		left, err := evidence.Merge(t.Context(), r, known, r.sign, 2, o)
 		want := []string{"events-0000000003-0000000008.jsonl", second.String(), "v1.receipt.jsonl"}
-		if diff := cmp.Diff(want, names(t, o)); diff != "" || err == nil || left != 2 {
+		if diff := cmp.Diff(want, names(t, o)); diff != "" || (err == nil) != (name == "accepted") || left != 2 {
 			t.Errorf("%s: %d left, %v (-want +got):\n%s", name, left, err, diff)
 		}
 	}
@@ -92,7 +103,7 @@ func TestMerge_Wrong(t *testing.T) {
 	r.segments(t, o, 1, 1, 1)
 	r.events[3].Detail = "forged"
 	before := names(t, o)
-	if _, err := evidence.Merge(t.Context(), r, r.sign, 2, o); !errors.Is(err, evidence.ErrChanged) || !cmp.Equal(before, names(t, o)) {
+	if _, err := evidence.Merge(t.Context(), r, registry.EvidencePlaces{}, r.sign, 2, o); !errors.Is(err, evidence.ErrChanged) || !cmp.Equal(before, names(t, o)) {
 		t.Errorf("a changed record: %v, %q", err, names(t, o))
 	}
 }
@@ -112,7 +123,7 @@ func TestMerge_Many(t *testing.T) {
 		files, err := o.List(t.Context())
 		must(t, err)
 		before := fmt.Sprint(files.Segments)
-		left, err := evidence.Merge(t.Context(), r, r.sign, 16, o)
+		left, err := evidence.Merge(t.Context(), r, registry.EvidencePlaces{}, r.sign, 16, o)
 		must(t, err)
 		if files, err = o.List(t.Context()); err != nil || left != len(files.Segments) || left > 16 {
 			t.Fatalf("%d segments after %d, told %d: %v", len(files.Segments), i+1, left, err)

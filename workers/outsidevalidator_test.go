@@ -75,7 +75,7 @@ func TestOutsideValidator(t *testing.T) {
 	for _, root := range s.roots {
 		in, err := evidence.In(root, s.check.ID, registry.Place{})
 		must(t, err)
-		_, err = evidence.Merge(t.Context(), s.registry, s.registry.SignEvents, 2, in)
+		_, err = evidence.Merge(t.Context(), s.registry, registry.EvidencePlaces{}, s.registry.SignEvents, 2, in)
 		must(t, err)
 	}
 	look("merged, and with another version", 1)

@@ -114,7 +114,7 @@ func (r *round) object(ctx context.Context, w registry.WaitingEvidence) error {
 	}
 	kept := registry.KeptEvidence{ObjectID: w.ObjectID, Among: r.Objects.Names()}
 	for _, p := range here {
-		now, err := r.place(ctx, w, p, all.Last)
+		now, err := r.place(ctx, w, p, all)
 		if err != nil {
 			r.failed(fmt.Errorf("events of %s in storage %s: %w", w.ObjectID, p.Storage, err))
 		}
@@ -132,21 +132,21 @@ func (r *round) object(ctx context.Context, w registry.WaitingEvidence) error {
 
 // place writes the events that a storage lacks, and returns how far the chain lies there now. It may
 // return both that and an error.
-func (r *round) place(ctx context.Context, w registry.WaitingEvidence, p registry.EvidencePlace, last int64) (registry.EvidencePlace, error) {
+func (r *round) place(ctx context.Context, w registry.WaitingEvidence, p registry.EvidencePlace, all registry.EvidencePlaces) (registry.EvidencePlace, error) {
 	in, err := r.in(p.Storage, w)
 	if err != nil {
 		return p, err
 	}
-	err = evidence.KeepEvents(ctx, r.Registry, r.Registry.SignEvents, p.Seq+1, last, in)
+	err = evidence.KeepEvents(ctx, r.Registry, r.Registry.SignEvents, p.Seq+1, all.Last, in)
 	if err != nil {
 		r.judge(p.Storage, err)
 		return p, err
 	}
-	p.Seq, p.Segments = last, p.Segments+1
+	p.Seq, p.Segments = all.Last, p.Segments+1
 	if p.Segments <= mostSegments {
 		return p, nil
 	}
-	left, err := evidence.Merge(ctx, r.Registry, r.Registry.SignEvents, mostSegments, in)
+	left, err := evidence.Merge(ctx, r.Registry, all, r.Registry.SignEvents, mostSegments, in)
 	if left > 0 {
 		p.Segments = left
 	}
