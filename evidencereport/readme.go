@@ -36,7 +36,7 @@ func (r *writer) readme(w io.Writer) error {
 	p("-----")
 	p("")
 	for _, t := range tables() {
-		p("%-15s %s", t.name, t.about)
+		p("%-16s %s", t.name, t.about)
 	}
 	p("")
 	p("Each is a table with a header, UTF-8, with commas between its columns. A cell that")
@@ -66,6 +66,8 @@ func (r *writer) readme(w io.Writer) error {
 	p("backups.csv has what the service made by itself, and has \"no\" under database where that")
 	p("is PostgreSQL's, which has its own backups. Backups by other means, how long backups are")
 	p("kept, and whether one was ever restored are for the institution to add.")
+	p("programs.csv has those that announced themselves as workers, from the day on which the")
+	p("Registry began to note them.")
 	p("Rights, appraisal and the migration of formats are decisions of the institution;")
 	p("policies.csv has what it recorded of them.")
 	p("")

@@ -36,6 +36,7 @@ func (record) CountPeriod(context.Context, survey.Query) (survey.Counts, error) 
 		Coverage: []survey.Coverage{{Storage: "a", Files: survey.Share{All: 7, Checked: 3, Written: 4}, Bytes: survey.Share{All: 8, Checked: 4, Written: 2}}, {Storage: "lost", Files: survey.Share{All: 1}}},
 		Copies:   []survey.Copies{{Collection: "maps", Copies: 2, Versions: 6}}, Incidents: 1,
 		Software: []survey.Software{{Name: "Holdfast 1.2", First: at(1), Last: at(2), Events: 3}},
+		Programs: []survey.Program{{Kind: registry.KindWorker, Version: "1.2", First: at(1), Last: at(31), Days: 30}},
 		Policies: []survey.Policy{{Collection: "maps", Version: 2, Since: at(1), By: "ann", Profile: registry.Profile{Owner: "ark:/99999/o", Storages: []string{"a", "b"}, Terms: registry.Terms{PreservationLevel: "full"}}}},
 		Keys:     []survey.Key{{ID: "aa", PublicKey: "bb", FirstUsed: at(1)}},
 	}, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/survey"
@@ -103,6 +104,15 @@ func tables() []table {
 			[]string{"program", "first_event", "last_event", "events"},
 			func(_ context.Context, r *writer, row func(...any) error) error {
 				return each(r.counts.Software, func(s survey.Software) error { return row(s.Name, s.First, s.Last, s.Events) })
+			},
+		},
+		{
+			"programs.csv", "versions of Holdfast's workers, and of programs with functions, that ran in the period",
+			[]string{"program", "version", "first_day", "last_day", "days"},
+			func(_ context.Context, r *writer, row func(...any) error) error {
+				return each(r.counts.Programs, func(p survey.Program) error {
+					return row(string(p.Kind), p.Version, p.First.Format(time.DateOnly), p.Last.Format(time.DateOnly), p.Days)
+				})
 			},
 		},
 		{"backups.csv", "backups of the record that the service made by itself, each read back as a whole and found right", []string{

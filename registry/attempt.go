@@ -109,6 +109,15 @@ type WorkerInfo struct {
 	LeaseSeconds int64         `json:"lease_seconds,omitempty"`
 }
 
+// ProgramKind is what kind of program announces itself as a worker.
+type ProgramKind string
+
+// The kinds.
+const (
+	KindWorker   ProgramKind = "worker"   // of Holdfast
+	KindFunction ProgramKind = "function" // of others, with functions or processes; its version is their own
+)
+
 // ClaimRequest requests one item of a stage.
 type ClaimRequest struct {
 	RequestID   string        `json:"request_id"` // a repeated request returns the same attempt (R9)

@@ -51,14 +51,13 @@ func (t *Tx) CheckMail(sub registry.Submission, c registry.Collection) error {
 	if err != nil || need == 0 {
 		return err
 	}
-	const aDay = int64(24 * time.Hour / time.Microsecond)
-	day, token := t.Now/aDay, sqldb.Clean(terms.Token)
+	day, token := sqldb.Day(t.Now), sqldb.Clean(terms.Token)
 	var used int64
 	if err := t.Get(`SELECT COALESCE((SELECT addresses FROM mail_named WHERE token = $1 AND day = $2), 0)`, []any{token, day}, &used); err != nil {
 		return fmt.Errorf("count the addresses named by token %s: %w", terms.Token, err)
 	}
 	if terms.Daily > 0 && used+need > terms.Daily {
-		return &registry.MailLimitError{Token: terms.Token, Daily: terms.Daily, Used: used, Need: need, Until: sqldb.FromMicros((day + 1) * aDay)}
+		return &registry.MailLimitError{Token: terms.Token, Daily: terms.Daily, Used: used, Need: need, Until: sqldb.FromDay(day + 1)}
 	}
 	if err := t.Do(`DELETE FROM mail_named WHERE day < $1`, day-1); err != nil {
 		return fmt.Errorf("delete the counts of earlier days: %w", err)

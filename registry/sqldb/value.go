@@ -19,6 +19,15 @@ func Micros(t time.Time) int64 { return t.UnixMicro() }
 // FromMicros is the inverse of Micros, in UTC.
 func FromMicros(us int64) time.Time { return time.UnixMicro(us).UTC() }
 
+// aDay is a day in the microseconds of the database.
+const aDay = int64(24 * time.Hour / time.Microsecond)
+
+// Day returns the day of a time of the database, in days since 1970 in UTC.
+func Day(us int64) int64 { return us / aDay }
+
+// FromDay returns the beginning of a day in UTC.
+func FromDay(day int64) time.Time { return FromMicros(day * aDay) }
+
 // Clean makes text storable in every database: valid UTF-8, without NUL, at most 2,000 bytes (R10).
 func Clean(s string) string {
 	const limit = 2000

@@ -135,6 +135,9 @@ func (s *Survey) CountPeriod(ctx context.Context, q Query) (c Counts, err error)
 	if c.Policies, err = s.policies(ctx, q); err != nil {
 		return c, err
 	}
+	if c.Programs, err = s.programVersions(ctx, q); err != nil {
+		return c, err
+	}
 	c.Keys, err = s.keys(ctx, q)
 	return c, err
 }

@@ -55,6 +55,7 @@ type Counts struct {
 	Coverage  []Coverage `json:"coverage"`
 	Copies    []Copies   `json:"copies"`
 	Software  []Software `json:"software"`
+	Programs  []Program  `json:"programs"`
 	Policies  []Policy   `json:"policies"`
 	Keys      []Key      `json:"keys"`
 	Incidents int64      `json:"incidents"` // events of failure among fixity checks
@@ -121,6 +122,15 @@ type Software struct {
 	Name        string
 	First, Last time.Time
 	Events      int64
+}
+
+// Program is a version of a program that announced itself as a worker in the period, whether or not it
+// made preservation events.
+type Program struct {
+	Kind        registry.ProgramKind
+	Version     string
+	First, Last time.Time // days
+	Days        int64     // on which it did
 }
 
 // Policy is the profile that a collection had at the end of the period.
@@ -247,6 +257,17 @@ func (s *Survey) policies(ctx context.Context, q Query) ([]Policy, error) {
 		}
 		p.Since = sqldb.FromMicros(at)
 		return p, json.Unmarshal([]byte(profile), &p.Profile)
+	})
+}
+
+// programVersions returns the versions of programs that ran in the period, of all collections.
+func (s *Survey) programVersions(ctx context.Context, q Query) ([]Program, error) {
+	return sqldb.Collect(s.db.Read.Ask(ctx, `SELECT kind, version, MIN(day), MAX(day), COUNT(*) FROM program_day WHERE day >= $1 AND day <= $2
+		GROUP BY kind, version ORDER BY kind, version`, sqldb.Day(sqldb.Micros(q.From)), sqldb.Day(sqldb.Micros(q.To)-1)), "list programs", func(row sqldb.Scanner) (p Program, err error) {
+		var first, last int64
+		err = row.Scan(&p.Kind, &p.Version, &first, &last, &p.Days)
+		p.First, p.Last = sqldb.FromDay(first), sqldb.FromDay(last)
+		return p, err
 	})
 }
 

@@ -147,6 +147,9 @@ func (t *Tx) noteWorker(r registry.RenewRequest, held bool) error {
 	if err != nil {
 		return err
 	}
+	if err := t.noteProgram(w); err != nil {
+		return err
+	}
 	if lease <= 0 || lease > workerAlive {
 		lease = workerAlive
 	}
@@ -172,6 +175,24 @@ func (t *Tx) noteWorker(r registry.RenewRequest, held bool) error {
 		}
 	}
 	t.wake = true // free slots may let the relay offer more
+	return nil
+}
+
+// noteProgram keeps for evidence reports that a version of a program ran on this day.
+func (t *Tx) noteProgram(w registry.WorkerInfo) error {
+	if w.Version == "" {
+		return nil
+	}
+	kind := registry.KindWorker
+	for stage := range w.Capacity {
+		if stage.Function() != "" {
+			kind = registry.KindFunction
+		}
+	}
+	err := t.Do(`INSERT INTO program_day (day, kind, version) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, sqldb.Day(t.Now), string(kind), w.Version)
+	if err != nil {
+		return fmt.Errorf("note the version of a program: %w", err)
+	}
 	return nil
 }
 

@@ -14,7 +14,7 @@ import (
 
 // ownTables are the tables that the engine's statements may name. setting belongs to all subjects.
 var ownTables = []string{
-	"alone", "attempt", "attempt_log", "command", "event", "graph", "graph_node", "hold", "kept_room", "lane", "lock", "lock_wait", "promised", "pulse",
+	"alone", "attempt", "attempt_log", "command", "event", "graph", "graph_node", "hold", "kept_room", "lane", "lock", "lock_wait", "program_day", "promised", "pulse",
 	"putback", "reservation", "setting", "work_dep", "work_detail", "work_item", "work_limit", "worker", "worker_stage",
 }
 

@@ -47,8 +47,20 @@ const bytesOfFile = 5
 
 func period(f *fixture) {
 	old := f.Object()
+	announce := func(version string, stage registry.Stage) {
+		_, err := f.Store.Renew(f.Context(), registry.RenewRequest{Lease: registrytest.Lease, Worker: registry.WorkerInfo{
+			ID: f.Unique("worker"), Version: version, Capacity: map[registry.Stage]int{stage: 1},
+		}})
+		f.Must(err)
+	}
+	announce("0.9", registry.Download)
 	f.Clock.Pass(24 * time.Hour)
 	q := survey.Query{From: f.Clock.Now()}
+	day := f.Clock.Now().UTC().Truncate(24 * time.Hour)
+	for range 2 { // a second worker of a day adds nothing
+		announce("1.0", registry.Download)
+	}
+	announce("1.0", registry.Run.Of("thumbnails"))
 	first, second := f.Object(), f.Object()
 	checked(f, old, "fixity check", "failure", "damaged in storage storage", registry.CheckDamaged)
 	f.Clock.Pass(time.Minute)
@@ -82,6 +94,8 @@ func period(f *fixture) {
 	checked(f, first, "fixity check", "failure", "damaged in storage storage", registry.CheckDamaged) // after the period
 	f.Must(f.Store.NoteAccess(f.Context(), registry.Access{Kind: registry.EventExported, Actor: "late", ObjectID: first, Version: 1, By: registry.ByAPI}))
 	f.Must(f.Store.NoteBackup(f.Context(), registry.Backup{Name: "later.tar.zst"}))
+	f.Clock.Pass(24 * time.Hour)
+	announce("2.0", registry.Download)
 	f.Object()
 	f.Collection(registrytest.Mnemonic, registry.Profile{Name: "Later", Owner: registrytest.Owner})
 	if diff := cmp.Diff(got, counts()); diff != "" {
@@ -94,6 +108,9 @@ func period(f *fixture) {
 		Ingests:  []survey.Ingest{{Collection: registrytest.Mnemonic, First: 2, FilesWritten: 2, BytesAdded: 2 * bytesOfFile}},
 		Coverage: []survey.Coverage{{Storage: registrytest.Storage, Files: survey.Share{All: 3, Checked: 1, Written: 2}, Bytes: survey.Share{All: 3 * bytesOfFile, Checked: bytesOfFile, Written: 2 * bytesOfFile}}},
 		Copies:   []survey.Copies{{Collection: registrytest.Mnemonic, Copies: 1, Versions: 3}}, Incidents: 1,
+		Programs: []survey.Program{
+			{Kind: registry.KindFunction, Version: "1.0", First: day, Last: day, Days: 1}, {Kind: registry.KindWorker, Version: "1.0", First: day, Last: day, Days: 1},
+		},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(survey.Counts{}, "Failures", "Software", "Policies", "Keys")); diff != "" {
 		f.Errorf("counts (-want +got):\n%s", diff)
