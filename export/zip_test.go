@@ -67,6 +67,9 @@ func TestWriteZip(t *testing.T) {
 			t.Errorf("%s: tar and zip (-tar +zip):\n%s", name, diff)
 		}
 		if !opts.Bag {
+			if got := unzip(t, out.Bytes())["holdfast-terms.txt"]; got != terms {
+				t.Errorf("%s: the zip says of terms: %q", name, got)
+			}
 			continue
 		}
 		if report, err := bagit.ValidateTar(t.Context(), &tarred, bagit.Options{}); err != nil || !report.Valid {

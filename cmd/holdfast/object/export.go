@@ -129,6 +129,12 @@ func exportObject(ctx context.Context, a *cli.App, x exporter) error {
 	return err
 }
 
+// refused reports whether the service refused a request for good: a second run would end the same way.
+func refused(err error) bool {
+	code := exit.Of(err)
+	return exit.As[*client.Problem](err) && (code == exit.Refused || code == exit.NotFound)
+}
+
 // explained adds advice to the error of a damaged file.
 func explained(err error, id string) error {
 	if errors.Is(err, replica.ErrDamaged) {

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -30,8 +31,16 @@ const (
 )
 
 // toFolder writes the files into the folder. A file gets its name when it is complete, correct and
-// synced. The bagit.txt of a bag comes last, so an incomplete folder is no bag.
+// synced. The bagit.txt of a bag comes last, so an incomplete folder is no bag. If the service refuses the
+// export before a file has its name, nothing of it stays.
 func (x *exporter) toFolder(ctx context.Context, c *client.Client, o registry.Object) (err error) {
+	if _, missing := os.Lstat(x.out); errors.Is(missing, fs.ErrNotExist) {
+		defer func() {
+			if refused(err) {
+				_ = os.Remove(x.out) // which keeps it unless it is empty
+			}
+		}()
+	}
 	if err := os.MkdirAll(x.out, 0o755); err != nil {
 		return err
 	}
@@ -44,7 +53,12 @@ func (x *exporter) toFolder(ctx context.Context, c *client.Client, o registry.Ob
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, held.Close()) }()
+	defer func() {
+		if refused(err) && !held.begun && x.files == 0 {
+			err = errors.Join(err, takeBack(root), held.done())
+		}
+		err = errors.Join(err, held.Close())
+	}()
 	p, err := x.parcel(ctx, c, o, held.exportNote)
 	if err != nil {
 		return err
@@ -73,6 +87,27 @@ func (x *exporter) toFolder(ctx context.Context, c *client.Client, o registry.Ob
 		return err
 	}
 	return held.done()
+}
+
+// takeBack removes parts of files and empty folders.
+func takeBack(root *os.Root) error {
+	var folders []string
+	err := fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case name == ".":
+		case e.IsDir():
+			folders = append(folders, name)
+		case strings.HasPrefix(name, partPrefix):
+			return root.Remove(name)
+		}
+		return nil
+	})
+	for _, name := range slices.Backward(folders) {
+		_ = root.Remove(name) // which keeps it unless it is empty
+	}
+	return err
 }
 
 // isEmpty returns an error if the folder has anything but an empty note.

@@ -17,7 +17,7 @@ import (
 
 // toTar writes the files as one tar. The tar gets its name when it is complete, correct and synced.
 // Until then it is beside that name as .NAME.holdfast-part; a later run keeps its correct bytes and
-// continues there.
+// continues there. If the service refuses the export that this run began, nothing of it stays.
 func (x *exporter) toTar(ctx context.Context, c *client.Client, o registry.Object) (err error) {
 	name := filepath.Base(filepath.Clean(x.out))
 	root, err := os.OpenRoot(filepath.Dir(filepath.Clean(x.out)))
@@ -44,7 +44,15 @@ func (x *exporter) toTar(ctx context.Context, c *client.Client, o registry.Objec
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, held.Close()) }()
+	defer func() {
+		if refused(err) && !held.begun {
+			if gone := root.Remove(part); !errors.Is(gone, fs.ErrNotExist) {
+				err = errors.Join(err, gone)
+			}
+			err = errors.Join(err, held.done())
+		}
+		err = errors.Join(err, held.Close())
+	}()
 	p, err := x.parcel(ctx, c, o, held.exportNote)
 	if err != nil {
 		return err

@@ -42,7 +42,7 @@ func (s *Service) exportRoute() {
 		objectParam(),
 		{Name: "version", In: "query", Description: "The newest when absent", Schema: &huma.Schema{Type: "integer"}},
 		{Name: "format", In: "query", Description: "zip (the default) or tar", Schema: text},
-		{Name: "bag", In: "query", Description: "true: a BagIt 1.0 bag; otherwise the files under the producer's names", Schema: yes},
+		{Name: "bag", In: "query", Description: "true: a BagIt 1.0 bag, whose bag-info.txt has the object's terms; otherwise the files under the producer's names, and the terms, if there are any, in holdfast-terms.txt", Schema: yes},
 		{Name: "system", In: "query", Description: "true: also Holdfast's own files", Schema: yes},
 	}, "application/zip", s.openExport)
 }
