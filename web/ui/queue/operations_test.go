@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"context"
 	"html"
 	"net/http"
 	"net/url"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/api/scope"
 	"github.com/holdfast/holdfast/web/ui/uitest"
 )
 
@@ -70,6 +72,20 @@ func TestOperations_Pipeline(t *testing.T) {
 	if w := s.Post(t, "/operations/act", url.Values{"do": {"pause"}, "reason": {"r"}}); w.Code != http.StatusForbidden {
 		t.Errorf("a viewer pauses: %d", w.Code)
 	}
+}
+
+// checkedLate is a Registry with files that were not checked in time.
+type checkedLate struct{ scope.Registry }
+
+func (checkedLate) Holdings(context.Context) (registry.Holdings, error) {
+	return registry.Holdings{Files: 100, Late: 2, FixityDays: 90, Checked: []registry.CheckedWithin{{Days: 30, Files: 40}, {Days: 90, Files: 97}, {Days: 365, Files: 100}}}, nil
+}
+
+// TestOperations_Coverage checks that the page says what share of the files was checked within which time.
+func TestOperations_Coverage(t *testing.T) {
+	s := uitest.New(t, uitest.Options{Registry: func(r scope.Registry) scope.Registry { return checkedLate{r} }})
+	_, text, _ := strings.Cut(s.Get(t, "/operations", http.StatusOK), `<div id="coverage" data-live>`)
+	wants(t, text, []string{"40 % of the files checked within 30 days", "97 % of the files checked within 90 days", "100 % of the files checked within 365 days", "2 files were not checked in time"})
 }
 
 // TestOperations_Acts checks each act of the page, as an operator asks it.
