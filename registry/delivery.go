@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -91,6 +92,8 @@ func (c Callback) Target() string {
 // callback about a job's outcome, or by mail to one address.
 type DeliverySpec struct {
 	Subject string `json:"subject"` // the job; for a mail the batch; for a digest the delivery item itself
+	// About is what people call the subject, its [WorkItem.Heading]. The Registry sets it; "": only the id is known.
+	About string `json:"about,omitempty"`
 	// State is the reported state. Times is how often the item had been requeued before, because it
 	// may fail repeatedly.
 	State    State    `json:"state"`
@@ -124,12 +127,15 @@ func (d DeliverySpec) ID() string {
 	return id
 }
 
+// Called returns what people call the subject.
+func (d DeliverySpec) Called() string { return cmp.Or(d.About, d.Subject) }
+
 // Title describes the item for people.
 func (d DeliverySpec) Title() string {
 	if d.Mail != "" {
 		return "mail: " + d.mailTold()
 	}
-	return fmt.Sprintf("tell %s that job %s is %v", d.Callback.Target(), d.Subject, strings.ToLower(string(d.State)))
+	return fmt.Sprintf("tell %s that job %s is %v", d.Callback.Target(), d.Called(), strings.ToLower(string(d.State)))
 }
 
 // Text describes message, receiver and reason for people.
@@ -160,8 +166,10 @@ func (d DeliverySpec) Target() string {
 	return d.Callback.Target()
 }
 
-// Masked returns the message as it may be kept for ever: with a masked mail address.
+// Masked returns the message as it may be kept for ever: with a masked mail address, and without what
+// people call its subject.
 func (d DeliverySpec) Masked() DeliverySpec {
+	d.About = ""
 	if d.To != "" {
 		d.To = MaskAddress(d.To)
 	}

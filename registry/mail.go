@@ -222,15 +222,15 @@ func (d DeliverySpec) mailID() string {
 func (d DeliverySpec) mailTold() string {
 	switch d.Mail {
 	case MailQueued:
-		return fmt.Sprintf("batch %s was taken in", d.Subject)
+		return fmt.Sprintf("batch %s was taken in", d.Called())
 	case MailReport:
-		return fmt.Sprintf("report %d of batch %s", d.Closing, d.Subject)
+		return fmt.Sprintf("report %d of batch %s", d.Closing, d.Called())
 	case MailFailed:
-		return fmt.Sprintf("batch %s could not be read", d.Subject)
+		return fmt.Sprintf("batch %s could not be read", d.Called())
 	case MailStopped:
-		return fmt.Sprintf("batch %s was ended by an admin", d.Subject)
+		return fmt.Sprintf("batch %s was ended by an admin", d.Called())
 	case MailSafe:
-		return fmt.Sprintf("batch %s is safe", d.Subject)
+		return fmt.Sprintf("batch %s is safe", d.Called())
 	case MailDigest:
 		return "what waits for operators"
 	}

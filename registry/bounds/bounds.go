@@ -133,7 +133,7 @@ var bounds = map[string]bound{
 	"RestoredParcel.Files": number(0, mostObject), "RestorationRecord.Keep": number(0, int64(mostKeep)), "RestorationRecord.Events": list(mostMade),
 
 	"DeliveryTry.Status": number(0, 999), "DeliveryTry.Error": text(mostText),
-	"DeliverySpec.Subject": name, "DeliverySpec.State": name, "DeliverySpec.Times": count, "DeliverySpec.Mail": name, "DeliverySpec.To": text(mostText),
+	"DeliverySpec.Subject": name, "DeliverySpec.About": replaced, "DeliverySpec.State": name, "DeliverySpec.Times": count, "DeliverySpec.Mail": name, "DeliverySpec.To": text(mostText),
 	"DeliverySpec.Closing": count, "DeliverySpec.Period": any64, "DeliverySpec.Until": any64, "DeliverySpec.Reason": text(mostText), "DeliverySpec.Why": text(mostText),
 	"Callback.URL": text(mostText),
 

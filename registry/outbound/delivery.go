@@ -1,6 +1,7 @@
 package outbound
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -111,11 +112,20 @@ func (t *Tx) queueMessage(it registry.WorkItem, m registry.DeliverySpec, actor s
 	if of := registry.TraceOf(it.Spec); of.Parent != "" {
 		m.Trace = &of
 	}
+	m.About = called(it.ID, it.Heading())
 	n := messageItem(it.Tenant, it.Collection, m, actor)
 	if err := t.Insert(n); err != nil {
 		return "", err
 	}
 	return n.ID, t.addDelivery(m, n.ID)
+}
+
+// called returns an item's heading; "" if it is only the id.
+func called(id, heading string) string {
+	if heading == id {
+		return ""
+	}
+	return sqldb.Clean(heading)
 }
 
 // queueDigest adds the item that delivers a digest to operators. The message is about this item
@@ -199,7 +209,7 @@ func (t *Tx) QueueFailureCallbacks(jobs []work.NewItem) error {
 		if n.Status != registry.Failed || !wanted {
 			continue
 		}
-		m.Trace = n.Spec.Trace
+		m.Trace, m.About = n.Spec.Trace, called(n.ID, cmp.Or(n.Spec.OwnTitle(), n.Name))
 		carrier := messageItem(n.Tenant, n.Collection, m, work.ActorRegistry)
 		carriers, rows = append(carriers, carrier), append(rows, t.deliveryRow(m, carrier.ID))
 	}

@@ -105,7 +105,7 @@ func passedOn(f *fixture) {
 	}
 	carrier := f.Take(registry.Deliver, "")
 	spec, ok := registry.DeliverySpecIn(carrier.Item.Spec)
-	if !ok || spec != m {
+	if m.About = f.Item(id).Heading(); !ok || spec != m {
 		f.Errorf("it tells %+v, want %+v", spec, m)
 	}
 	if d := f.NoteDelivery(carrier.Lease, spec, 200, ""); d.ID != m.ID() || d.Tries != 2 || d.SentAt == nil || d.ItemID != carrier.Item.ID {
@@ -271,6 +271,9 @@ func redelivered(f *fixture) {
 	carrier := f.Take(registry.Deliver, "")
 	spec, _ := registry.DeliverySpecIn(carrier.Item.Spec)
 	want := registrytest.CompletedMessage(id)
+	if of := f.Item(id).Heading(); spec.About != of || of == id || !strings.Contains(carrier.Item.Name, of) {
+		f.Errorf("%q, about %q, does not say the job's heading %q", carrier.Item.Name, spec.About, of)
+	}
 	if spec.ID() != want.ID() || !spec.Again || spec.Reason != "it was lost" || spec.Callback.URL != "https://moved.test/" {
 		f.Errorf("it tells %+v", spec)
 	}

@@ -106,17 +106,17 @@ func (v *view) search(s registry.OrphanSearch) string {
 func (v *view) message(s registry.DeliverySpec) string {
 	switch s.Mail {
 	case "":
-		return v.texts.T("Callback to %s about job %s: %s", s.Callback.Target(), s.Subject, v.term(s.State))
+		return v.texts.T("Callback to %s about job %s: %s", s.Callback.Target(), s.Called(), v.term(s.State))
 	case registry.MailQueued:
-		return v.texts.T("Mail: batch %s was received", s.Subject)
+		return v.texts.T("Mail: batch %s was received", s.Called())
 	case registry.MailReport:
-		return v.texts.T("Mail: report %d of batch %s", s.Closing, s.Subject)
+		return v.texts.T("Mail: report %d of batch %s", s.Closing, s.Called())
 	case registry.MailFailed:
-		return v.texts.T("Mail: batch %s could not be read", s.Subject)
+		return v.texts.T("Mail: batch %s could not be read", s.Called())
 	case registry.MailStopped:
-		return v.texts.T("Mail: batch %s was ended by an admin", s.Subject)
+		return v.texts.T("Mail: batch %s was ended by an admin", s.Called())
 	case registry.MailSafe:
-		return v.texts.T("Mail: all copies of batch %s are verified", s.Subject)
+		return v.texts.T("Mail: all copies of batch %s are verified", s.Called())
 	case registry.MailDigest:
 		return v.texts.T("Mail: what waits for operators")
 	}

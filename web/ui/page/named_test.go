@@ -37,6 +37,7 @@ func TestHeading(t *testing.T) {
 		{registry.Bulk, registry.BulkSpec{Act: registry.ActAbort, Parent: id}, "Abort: the jobs of batch " + id + "", "Endgültig beenden: die Aufträge des Stapels " + id + ""},
 		{registry.DeliverMessage, registry.DeliverySpec{Mail: registry.MailReport, Closing: 1, Subject: id}, "Mail: report 1 of batch " + id + "", "E-Mail: Bericht 1 des Stapels " + id + ""},
 		{registry.DeliverMessage, registry.DeliverySpec{Mail: registry.MailDigest}, "Mail: what waits for operators", "E-Mail: was auf Operatoren wartet"},
+		{registry.DeliverMessage, registry.DeliverySpec{Callback: registry.Callback{URL: "https://h.test/x"}, State: registry.StateFailed, Subject: id, About: "Glass plates"}, "Callback to https://h.test about job Glass plates: Failed", "Rückruf an https://h.test zu Auftrag Glass plates: Fehlgeschlagen"},
 		{registry.DeliverMessage, registry.DeliverySpec{Callback: registry.Callback{URL: "https://h.test/x"}, State: registry.StateFailed, Subject: id}, "Callback to https://h.test about job " + id + ": Failed", "Rückruf an https://h.test zu Auftrag " + id + ": Fehlgeschlagen"},
 		{registry.Tidy, registry.TidySpec{Subject: id}, "Clear the staging of item " + id + "", "Zwischenspeicher von Vorgang " + id + " leeren"},
 		{registry.Tidy, registry.TidySpec{Orphans: &registry.OrphanSearch{Remove: true}}, "Remove orphaned data from staging", "Verwaiste Daten im Zwischenspeicher entfernen"},
