@@ -72,6 +72,18 @@ func TestStorages(t *testing.T) {
 	has(admin.Get(t, "/change/storage?act=add", http.StatusOK), "Show what it would do", `name="collection" value="default"`)
 }
 
+// TestTitles_Order: a title turns no letters around on pages.
+func TestTitles_Order(t *testing.T) {
+	s := newSite(t)
+	const ark, title = "ark:/99999/fk4turned", "\u202egpj.exe"
+	s.preserve(t, "default", title, ark)
+	for _, path := range []string{"/objects", "/objects/" + ark} {
+		if text := s.get(t, path, http.StatusOK); !strings.Contains(text, ">⟨U+202E⟩gpj.exe<") || strings.Contains(text, ">"+title) {
+			t.Errorf("%s does not show the title %q with a mark", path, title)
+		}
+	}
+}
+
 // TestEmbargo_Pages: under an embargo, others than admins see on pages what describes an object and its
 // files, why they cannot have the files, and nothing that leads to them.
 func TestEmbargo_Pages(t *testing.T) {

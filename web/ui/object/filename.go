@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/holdfast/holdfast/web/wire"
 )
 
 // shownName returns a file's name with a mark in place of what nobody would see or what changes the order of
@@ -23,4 +27,21 @@ func shownName(name string) string {
 		}
 	}
 	return b.String()
+}
+
+// alikeNames returns the names in a folder that look like another one there: their letters are the same, and
+// composed otherwise, as é is one letter or an e with a sign after it. Of these, the one whose letters are
+// composed (NFC) is left out.
+func alikeNames(entries []wire.FolderEntry) map[string]bool {
+	composed := map[string]int{}
+	for _, e := range entries {
+		composed[norm.NFC.String(e.Name)]++
+	}
+	alike := map[string]bool{}
+	for _, e := range entries {
+		if c := norm.NFC.String(e.Name); c != e.Name && composed[c] > 1 {
+			alike[e.Name] = true
+		}
+	}
+	return alike
 }

@@ -1,6 +1,24 @@
 package object
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast/holdfast/web/wire"
+)
+
+// TestAlikeNames: of two names that look the same, the one whose letters are not composed is marked; a
+// name that looks like no other never is.
+func TestAlikeNames(t *testing.T) {
+	var entries []wire.FolderEntry
+	for _, name := range []string{"caf\u00e9.txt", "cafe\u0301.txt", "u\u0308ber.txt", "plain"} {
+		entries = append(entries, wire.FolderEntry{Name: name})
+	}
+	if diff := cmp.Diff(map[string]bool{"cafe\u0301.txt": true}, alikeNames(entries)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
 
 func TestShownName(t *testing.T) {
 	for name, want := range map[string]string{

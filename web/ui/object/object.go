@@ -169,7 +169,8 @@ type objectPage struct {
 	Folder   string                 // that is shown
 	Crumbs   []crumb                // above it
 	Entries  []wire.FolderEntry
-	After    string // where this page of the folder begins
+	Alike    map[string]bool // names of Entries, see alikeNames
+	After    string          // where this page of the folder begins
 	Next     string
 	System   []wire.FolderEntry // Holdfast's own files; nil: a folder of them is shown
 	More     bool               // there are more of them
@@ -288,6 +289,7 @@ func (p pages) listFolder(r *http.Request, out *objectPage) error {
 	if err != nil {
 		return err
 	}
+	out.Alike = alikeNames(list.Rows)
 	out.Entries, out.Next, out.Crumbs = list.Rows, page.Next(r, list.Next), crumbsOf(out.Folder)
 	if strings.HasPrefix(out.Folder, registry.SystemFolder) {
 		return nil

@@ -112,7 +112,7 @@ func (v *view) render(p Page) ([]byte, error) {
 	}
 	var text bytes.Buffer
 	err = t.Execute(&text, p)
-	return text.Bytes(), err
+	return shownOrder(text.Bytes()), err
 }
 
 // Number parses a number of an address's query; 0 if it is absent.
