@@ -17,6 +17,7 @@ type failureGroup struct {
 	Host        string `json:"host"`
 	Count       int    `json:"count"`
 	ItemID      string `json:"item_id"`
+	Name        string `json:"name"`
 	Note        string `json:"note"`
 	Act         string `json:"act"`
 }
@@ -77,7 +78,7 @@ func TestFailures_Grouped(t *testing.T) {
 	}
 	table := h.must(0, "item", "failures", "batch:"+s.BatchID).stdout
 	requeue := fmt.Sprintf("holdfast item requeue --match 'batch:%s cause:%s'", s.BatchID, busy.Fingerprint)
-	says(t, "item failures", table, "http-503 from "+host, "http-404 from "+host, requeue, busy.Act, gone.Act)
+	says(t, "item failures", table, "http-503 from "+host, "http-404 from "+host, requeue, busy.Act, gone.Act, "  for example: "+busy.Name+"\n")
 
 	mend()
 	match := strings.Trim(requeue[strings.Index(requeue, "'"):], "'")

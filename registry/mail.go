@@ -274,7 +274,8 @@ type Attention struct {
 	// them.
 	Undelivered int64      `json:"undelivered"`
 	Messages    []Delivery `json:"messages,omitempty"`
-	// Oldest is the batch or job that has waited longest; nil if none waits.
+	// Oldest is the batch or job that has waited longest, without spec and results, and with its heading as
+	// its name; nil if none waits.
 	Oldest *WorkItem `json:"oldest,omitempty"`
 }
 

@@ -477,7 +477,7 @@ func TestMail_Digest(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	has(t, "digest", got[0].Text, "Failed: 1 item needs a person", "fault of the deposit", "Held: 1 batch waits", "batch "+waiting+" since", "by curator: ask the donor", "moving house",
-		"Longest waiting: bätch.checkm ("+waiting+"), Held since", "https://holdfast.example.org/")
+		"Longest waiting: <b>Größe</b> Bcc: eve@example.org ("+waiting+"), Held since", "https://holdfast.example.org/")
 	o.server.Down()
 	if late := digest(); len(late) != 0 {
 		t.Fatalf("%+v", late)

@@ -343,7 +343,7 @@ func (s *Outbound) Attention(ctx context.Context) (a registry.Attention, err err
 	} else if err != nil {
 		return a, err
 	}
-	it.Spec, it.Results = nil, nil
+	it.Name, it.Spec, it.Results = it.Heading(), nil, nil // a mail needs no more of them
 	a.Oldest = &it
 	return a, nil
 }

@@ -98,7 +98,13 @@ func within(a *cli.App, text, indent string) string {
 
 // showRemedy prints a group's remedy, and the command that requeues it if a requeue helps.
 func showRemedy(a *cli.App, g registry.FailureGroup, q registry.Query) error {
-	_, err := fmt.Fprintf(a.Out, "\n%s\n  %s\n", within(a, terminal.Plural(g.Count, "item", "items")+": "+terminal.Clean(g.Title()), ""), within(a, terminal.Clean(g.Act), "  "))
+	_, err := fmt.Fprintf(a.Out, "\n%s\n", within(a, terminal.Plural(g.Count, "item", "items")+": "+terminal.Clean(g.Title()), ""))
+	if err == nil && g.Name != "" && g.Name != g.ItemID {
+		_, err = fmt.Fprintf(a.Out, "  for example: %s\n", within(a, terminal.Clean(g.Name), "  "))
+	}
+	if err == nil {
+		_, err = fmt.Fprintf(a.Out, "  %s\n", within(a, terminal.Clean(g.Act), "  "))
+	}
 	if match, ok := g.Requeue(q); ok && err == nil {
 		args := []string{"--match", node.ShellWord(match.String())}
 		if g.From != "" {

@@ -640,7 +640,7 @@ func attention(f *fixture) {
 		f.Errorf("of nothing: %+v", a)
 	}
 	f.mailRules(registry.MailRules{To: []string{"ann@example.org"}, Queued: true})
-	id := f.Submit()
+	id := f.Submit(func(s *registry.Submission) { s.Spec.Title = "The harbour" })
 	f.Clock.Pass(time.Minute)
 	f.Submit(func(s *registry.Submission) { s.Force = true })
 	c := f.Take(registry.Deliver, "")
@@ -650,7 +650,7 @@ func attention(f *fixture) {
 	if a.Undelivered != 1 || len(a.Messages) != 1 || a.Messages[0].Error != "451 later" || a.Messages[0].Target != "ann@example.org" {
 		f.Errorf("undelivered %+v", a)
 	}
-	if a.Oldest == nil || a.Oldest.ID != id || a.Oldest.State != registry.StatePending {
+	if a.Oldest == nil || a.Oldest.ID != id || a.Oldest.State != registry.StatePending || a.Oldest.Heading() != "The harbour" {
 		f.Errorf("oldest %+v, want %s", a.Oldest, id)
 	}
 	f.NoteDelivery(c.Lease, m, 0, "")
