@@ -14,6 +14,8 @@ type Storing interface {
 	// Storages lists the storages by name: those of names, and all others that a profile, a copy or an act
 	// names. Counts of objects may be some minutes old in a large archive.
 	Storages(ctx context.Context, names []string) (StorageReport, error)
+	// StorageNames returns the names of these storages.
+	StorageNames(ctx context.Context, names []string) ([]string, error)
 	// StorageObjects lists objects that lack copies, by id. A page may have fewer rows than asked for and
 	// still a next one. What lacks copies since the last count (see Storages) may be absent.
 	StorageObjects(ctx context.Context, q StorageObjectsQuery) (Page[StorageObject], error)

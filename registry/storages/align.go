@@ -258,12 +258,12 @@ func (s *Manager) end(ctx context.Context, k known) (ended []registry.Storage, e
 	for name, r := range k {
 		switch r.State {
 		case registry.StorageFilling:
-			if slices.ContainsFunc(now.groups, func(g group) bool { return slices.Contains(lacking(profiles[g.collection], g.storages), name) }) {
+			if slices.ContainsFunc(now.Groups, func(g group) bool { return slices.Contains(lacking(profiles[g.Collection], g.Storages), name) }) {
 				continue
 			}
 			r.State = registry.StorageInUse
 		case registry.StorageRetiring:
-			w, err := s.waits(ctx, name, k, profiles, now.groups)
+			w, err := s.waits(ctx, name, k, profiles, now.Groups)
 			if err != nil {
 				return ended, err
 			}

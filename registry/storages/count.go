@@ -2,55 +2,72 @@ package storages
 
 import (
 	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/sqldb"
+	"github.com/holdfast/holdfast/registry/work"
 )
 
 // group is all objects of a collection whose newest version is in the same storages, verified.
 type group struct {
-	collection string
-	storages   []string // sorted
-	first      string   // the first of them, by id
-	last       string
+	Collection string   `json:"collection"`
+	Storages   []string `json:"storages"` // sorted
+	First      string   `json:"first"`    // the first of them, by id
+	Last       string   `json:"last"`
 	registry.Amount
 }
 
 // counted is the last count of all objects.
 type counted struct {
-	groups []group
-	at     time.Time
-	took   time.Duration
+	Groups []group       `json:"groups"`
+	At     time.Time     `json:"at"`
+	Took   time.Duration `json:"took"`
 }
 
 // Counting reads all objects, so a count is used again for a while: so that it takes a twentieth of a
-// processor at most. Where it takes long, [Manager.Align] counts anew before the count is too old, so that
-// nobody who asks waits for it.
+// processor at most. Where it takes long, [Manager.Align] counts anew before the count is too old, and keeps
+// the count in the database for processes that begin later, so that nobody who asks waits for it.
 const (
 	mostShare = 20
 	mostAge   = 10 * time.Minute
 	takesLong = 100 * time.Millisecond
+	// mostKept bounds the groups of a count that is kept.
+	mostKept = 10_000
 )
+
+// keptCount is the setting with the kept count.
+const keptCount = "copies"
 
 // young says that a count is used again; lasting, that it is still used by those who would have to wait.
 func (c counted) young(now time.Time) bool {
-	return now.Sub(c.at).Abs() <= min(mostShare*c.took, mostAge)
+	return now.Sub(c.At).Abs() <= min(mostShare*c.Took, mostAge)
 }
 
-func (c counted) lasting(now time.Time) bool {
-	return c.took > takesLong && now.Sub(c.at).Abs() <= 2*mostAge
+func (s *Manager) lasting(c counted, now time.Time) bool {
+	return c.Took > s.takesLong && now.Sub(c.At).Abs() <= 2*mostAge
 }
 
-// count counts objects, or returns a count that is young enough.
+// count counts objects, or returns a count that is young enough. In a process that has not counted yet, that
+// is the kept one, however old: Align counts soon.
 func (s *Manager) count(ctx context.Context) (counted, error) {
 	s.counting.Lock()
 	defer s.counting.Unlock()
-	if now := s.db.Now(); s.counted.young(now) || s.counted.lasting(now) {
+	if now := s.db.Now(); s.counted.young(now) || s.lasting(s.counted, now) {
 		return s.counted, nil
+	}
+	if s.counted.At.IsZero() {
+		if c, err := s.kept(ctx); err != nil || c.Took > s.takesLong {
+			s.counted = c
+			return c, err
+		}
 	}
 	c, err := s.countNow(ctx)
 	if err != nil {
@@ -61,21 +78,56 @@ func (s *Manager) count(ctx context.Context) (counted, error) {
 }
 
 // recount counts objects anew where that takes long, if the count is old: while storages are filled or
-// retired, if it is not young. Meanwhile others use the last count.
+// retired, if it is not young. Meanwhile others use the last count. A process that has not counted yet does so.
 func (s *Manager) recount(ctx context.Context, open bool) error {
 	s.counting.Lock()
 	last, now := s.counted, s.db.Now()
 	s.counting.Unlock()
-	if last.took <= takesLong || last.young(now) || !open && now.Sub(last.at).Abs() <= mostAge {
+	fresh := func(c counted) bool { return c.young(now) || !open && now.Sub(c.At).Abs() <= mostAge }
+	if !last.At.IsZero() && (last.Took <= s.takesLong || fresh(last)) {
 		return nil
 	}
-	c, err := s.countNow(ctx)
+	c, err := s.kept(ctx) // by another process
+	if err == nil && !fresh(c) {
+		if c, err = s.countNow(ctx); err == nil && c.Took > s.takesLong {
+			err = s.keep(ctx, c)
+		}
+	}
 	if err != nil {
 		return err
 	}
 	s.counting.Lock()
 	defer s.counting.Unlock()
 	s.counted = c
+	return nil
+}
+
+// kept returns the kept count, or a zero value.
+func (s *Manager) kept(ctx context.Context) (c counted, err error) {
+	var text string
+	err = s.db.Read.QueryRowContext(ctx, `SELECT value FROM setting WHERE name = $1`, keptCount).Scan(&text)
+	if errors.Is(err, sql.ErrNoRows) {
+		return c, nil
+	} else if err != nil {
+		return c, fmt.Errorf("read the kept count of copies: %w", err)
+	}
+	if json.Unmarshal([]byte(text), &c) != nil { // a program of another version wrote it
+		c = counted{}
+	}
+	return c, nil
+}
+
+func (s *Manager) keep(ctx context.Context, c counted) error {
+	if len(c.Groups) > mostKept {
+		return nil
+	}
+	text, err := json.Marshal(c)
+	if err == nil {
+		err = s.work.Write(ctx, func(t *work.Tx) error { return set(t, keptCount, string(text)) })
+	}
+	if err != nil {
+		return fmt.Errorf("keep the count of copies: %w", err)
+	}
 	return nil
 }
 
@@ -90,8 +142,8 @@ func (s *Manager) countNow(ctx context.Context) (counted, error) {
 		func(row sqldb.Scanner) (g group, err error) {
 			var storages string
 			var bytes float64
-			err = row.Scan(&g.collection, &storages, &g.first, &g.last, &g.Objects, &bytes)
-			g.storages, g.SizeBytes = split(storages), sqldb.Whole(bytes)
+			err = row.Scan(&g.Collection, &storages, &g.First, &g.Last, &g.Objects, &bytes)
+			g.Storages, g.SizeBytes = split(storages), sqldb.Whole(bytes)
 			return g, err
 		})
 	return counted{rows, s.db.Now(), time.Since(begun)}, err
@@ -129,6 +181,28 @@ func profilesOf(all []registry.Collection) map[string]registry.Profile {
 	return out
 }
 
+// StorageNames implements registry.Storing.
+func (s *Manager) StorageNames(ctx context.Context, names []string) ([]string, error) {
+	k, all, now, err := s.state(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the names of storages: %w", err)
+	}
+	return k.named(names, all, now.Groups), nil
+}
+
+// named returns names and those of all storages that an act, a profile or a copy names, sorted.
+func (k known) named(names []string, all []registry.Collection, groups []group) []string {
+	out := slices.AppendSeq(slices.Clone(names), maps.Keys(k))
+	for _, c := range all {
+		out = append(out, c.Profile.StorageNames()...)
+	}
+	for _, g := range groups {
+		out = append(out, g.Storages...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
 // Storages implements registry.Storing.
 func (s *Manager) Storages(ctx context.Context, names []string) (registry.StorageReport, error) {
 	out, err := s.report(ctx, names)
@@ -147,7 +221,7 @@ func (s *Manager) report(ctx context.Context, names []string) (out registry.Stor
 	if err != nil {
 		return out, err
 	}
-	out.At = now.at
+	out.At = now.At
 	byName := map[string]*registry.Storage{}
 	of := func(name string) *registry.Storage {
 		if byName[name] == nil {
@@ -157,10 +231,7 @@ func (s *Manager) report(ctx context.Context, names []string) (out registry.Stor
 		}
 		return byName[name]
 	}
-	for _, name := range names {
-		of(name)
-	}
-	for name := range k {
+	for _, name := range k.named(names, all, now.Groups) {
 		of(name)
 	}
 	profiles := profilesOf(all)
@@ -170,19 +241,19 @@ func (s *Manager) report(ctx context.Context, names []string) (out registry.Stor
 		}
 	}
 	short := map[string]*registry.CollectionCopies{}
-	for _, g := range now.groups {
-		p := profiles[g.collection]
-		if short[g.collection] == nil {
-			short[g.collection] = &registry.CollectionCopies{Collection: g.collection, CopyPolicy: p.Policy()}
+	for _, g := range now.Groups {
+		p := profiles[g.Collection]
+		if short[g.Collection] == nil {
+			short[g.Collection] = &registry.CollectionCopies{Collection: g.Collection, CopyPolicy: p.Policy()}
 		}
-		short[g.collection].Objects += g.Objects
-		if k.short(p, g.storages) {
-			short[g.collection].Short = sum(short[g.collection].Short, g.Amount)
+		short[g.Collection].Objects += g.Objects
+		if k.short(p, g.Storages) {
+			short[g.Collection].Short = sum(short[g.Collection].Short, g.Amount)
 		}
-		for _, name := range g.storages {
+		for _, name := range g.Storages {
 			of(name).Objects += g.Objects
 		}
-		for _, name := range lacking(p, g.storages) {
+		for _, name := range lacking(p, g.Storages) {
 			of(name).Missing = sum(of(name).Missing, g.Amount)
 		}
 	}
@@ -191,7 +262,7 @@ func (s *Manager) report(ctx context.Context, names []string) (out registry.Stor
 			storage.RestSeconds = rest(storage.Missing, k[name].Begun, since(k[name], s.db.Now()))
 		}
 		if storage.State == registry.StorageRetiring {
-			w, err := s.waits(ctx, name, k, profiles, now.groups)
+			w, err := s.waits(ctx, name, k, profiles, now.Groups)
 			if err != nil {
 				return out, err
 			}
@@ -253,7 +324,7 @@ func (s *Manager) failed(ctx context.Context) (map[string]int64, error) {
 // waits says what a retiring storage waits for.
 func (s *Manager) waits(ctx context.Context, name string, k known, profiles map[string]registry.Profile, groups []group) (w registry.StorageWaits, err error) {
 	for _, g := range groups {
-		if k.hinders(name, profiles[g.collection], g.storages) {
+		if k.hinders(name, profiles[g.Collection], g.Storages) {
 			w.Lacking = sum(w.Lacking, g.Amount)
 		}
 	}

@@ -48,7 +48,7 @@ func (s *Manager) storageObjects(ctx context.Context, q registry.StorageObjectsQ
 	if err != nil {
 		return out, err
 	}
-	rows, reached, err := s.listed(ctx, listing{StorageObjectsQuery: q, k: k, profiles: profilesOf(all)}, now.groups)
+	rows, reached, err := s.listed(ctx, listing{StorageObjectsQuery: q, k: k, profiles: profilesOf(all)}, now.Groups)
 	out = sqldb.PageOf(rows, q.Limit, func(last registry.StorageObject) string { return last.ID })
 	if out.Next == "" {
 		out.Next = reached
@@ -130,8 +130,8 @@ const mostBounds = 500
 func (s *Manager) bounds(ctx context.Context, l listing, groups []group) (first, last string, err error) {
 	var ids []string
 	for _, g := range groups {
-		if l.has(g.collection, g.storages) {
-			ids = append(ids, g.first, g.last)
+		if l.has(g.Collection, g.Storages) {
+			ids = append(ids, g.First, g.Last)
 		}
 	}
 	if l.k[l.Storage].State == registry.StorageRetiring {

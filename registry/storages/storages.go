@@ -29,13 +29,14 @@ type Manager struct {
 	catalog  *catalog.Catalog
 	profiles *collection.Profiles
 
-	counting sync.Mutex
-	counted  counted
+	counting  sync.Mutex
+	counted   counted
+	takesLong time.Duration
 }
 
 // New returns the storages of a Registry.
 func New(db *sqldb.DB, engine *work.Engine, objects *catalog.Catalog, profiles *collection.Profiles) *Manager {
-	return &Manager{db: db, work: engine, catalog: objects, profiles: profiles}
+	return &Manager{db: db, work: engine, catalog: objects, profiles: profiles, takesLong: takesLong}
 }
 
 // row is a row of table storage.
@@ -307,8 +308,8 @@ func (p planned) changed(now counted, all []registry.Collection) registry.Storag
 		profiles[c.Collection] = changed
 	}
 	if p.Act == registry.ActFill || p.Act == registry.ActRetire {
-		for _, g := range now.groups {
-			if len(lacking(profiles[g.collection], g.storages)) > 0 {
+		for _, g := range now.Groups {
+			if len(lacking(profiles[g.Collection], g.Storages)) > 0 {
 				out.Copies = sum(out.Copies, g.Amount)
 			}
 		}
@@ -366,9 +367,12 @@ func (s *Manager) carryOut(t *work.Tx, p planned, out registry.StorageChanged) e
 // cursor is the setting with how far the walk of [Manager.Align] is; "": it begins.
 const cursor = "align"
 
-func setCursor(t *work.Tx, to string) error {
+func setCursor(t *work.Tx, to string) error { return set(t, cursor, to) }
+
+// set writes a setting of the Registry's own.
+func set(t *work.Tx, name, value string) error {
 	return t.Do(`INSERT INTO setting (name, value, reason, actor, at) VALUES ($1, $2, '', $3, $4)
-		ON CONFLICT (name) DO UPDATE SET value = $2, at = $4`, cursor, to, work.ActorRegistry, t.Now)
+		ON CONFLICT (name) DO UPDATE SET value = $2, at = $4`, name, value, work.ActorRegistry, t.Now)
 }
 
 // since says how long something has lasted.

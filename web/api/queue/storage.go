@@ -49,11 +49,11 @@ type storageObjectsInput struct {
 
 func (s *Service) storageObjects(ctx context.Context, in *storageObjectsInput) (*endpoint.Output[registry.Page[registry.StorageObject]], error) {
 	if in.Storage != "" {
-		report, err := s.Registry.Storages(ctx, s.Objects.Names())
+		names, err := s.Registry.StorageNames(ctx, s.Objects.Names())
 		if err != nil {
 			return nil, err
 		}
-		if !slices.ContainsFunc(report.Storages, func(known registry.Storage) bool { return known.Name == in.Storage }) {
+		if !slices.Contains(names, in.Storage) {
 			return nil, fmt.Errorf("storage %s: %w", in.Storage, registry.ErrNotFound)
 		}
 	}
@@ -105,13 +105,9 @@ func (s *Service) changeStorage(ctx context.Context, in *changeStorageInput) (*e
 // nowhere refuses a name that no setting, profile or object has: it is misspelt, and a storage that was
 // retired under it could never be used.
 func (s *Service) nowhere(ctx context.Context, name string) ([]wire.Fault, error) {
-	report, err := s.Registry.Storages(ctx, s.Objects.Names())
+	names, err := s.Registry.StorageNames(ctx, s.Objects.Names())
 	if err != nil {
 		return nil, err
-	}
-	names := make([]string, len(report.Storages))
-	for i, st := range report.Storages {
-		names[i] = st.Name
 	}
 	if slices.Contains(names, name) {
 		return nil, nil
