@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/receipt"
 )
 
@@ -30,7 +31,9 @@ type Copies struct {
 	ID     string // of the object
 	Copies []Copy
 	Files  Files
-	from   map[File]*judged
+	// Keys are those that signed files that are right, each with the first time that these know of.
+	Keys []registry.ReceiptKey
+	from map[File]*judged
 }
 
 // judged is a file of evidence in a copy.
@@ -39,8 +42,9 @@ type judged struct {
 	copy    int
 	right   bool // unchanged, and signed as it must be
 	span    receipt.Span
-	limited bool   // its last events are of a lost branch: it counts up to span.Last()
-	links   []link // of a forked chain, if the file is right: its events, and the one before them
+	key     registry.ReceiptKey // that signed it, if it is right; no ID: nobody did
+	limited bool                // its last events are of a lost branch: it counts up to span.Last()
+	links   []link              // of a forked chain, if the file is right: its events, and the one before them
 }
 
 // Compare reads each file of evidence in each of an object's storages alone, and chooses the first
@@ -66,6 +70,9 @@ func Compare(ctx context.Context, id string, keys []receipt.PublicKey, fork Fork
 			}
 			all = append(all, j)
 		}
+	}
+	for _, j := range all {
+		out.addKey(j)
 	}
 	fork.leave(all)
 	has := make([]map[File]bool, len(in))
@@ -95,6 +102,20 @@ func Compare(ctx context.Context, id string, keys []receipt.PublicKey, fork Fork
 	return out, nil
 }
 
+// addKey adds the key of a file that is right.
+func (c *Copies) addKey(j *judged) {
+	if !j.right || j.key.ID == "" {
+		return
+	}
+	i := slices.IndexFunc(c.Keys, func(k registry.ReceiptKey) bool { return k.ID == j.key.ID })
+	switch {
+	case i < 0:
+		c.Keys = append(c.Keys, j.key)
+	case j.key.FirstUsedAt.Before(c.Keys[i].FirstUsedAt):
+		c.Keys[i].FirstUsedAt = j.key.FirstUsedAt
+	}
+}
+
 // better reports whether a file is to be chosen instead of one of the same name.
 func (j *judged) better(than *judged) bool {
 	return j.right && (!than.right || than.limited && !j.limited)
@@ -113,12 +134,18 @@ func (c *Copies) judge(ctx context.Context, i int, f File, keys []receipt.Public
 	j := &judged{File: f, copy: i, right: true}
 	var alone Files
 	alone.add(f)
-	r := Reader{Keys: keys, span: func(s receipt.Span) { j.span = s }}
-	if forked {
-		r.Event = func(e receipt.Event, hash string) error {
-			j.links = append(j.links, link{e.Seq, hash})
-			return nil
+	r := Reader{Keys: keys}
+	r.header = func(h receipt.Header) {
+		j.span, j.key = h.Events, registry.ReceiptKey{ID: h.Key, PublicKey: h.PublicKey, FirstUsedAt: h.Recorded}
+	}
+	r.Event = func(e receipt.Event, hash string) error {
+		if f.Version == 0 { // a segment's header has no time: it was signed after its last event
+			j.key.FirstUsedAt = e.At
 		}
+		if forked {
+			j.links = append(j.links, link{e.Seq, hash})
+		}
+		return nil
 	}
 	report, err := read(ctx, c.ID, alone, nil, c.Copies[i].open, r)
 	if err != nil {

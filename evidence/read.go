@@ -33,7 +33,7 @@ type Reader struct {
 	// Event is called for every event of the chain once, in its order, with its hash.
 	Event func(e receipt.Event, hash string) error
 
-	span func(receipt.Span) // is called with the place of each file in the chain; nil: none
+	header func(receipt.Header) // is called with the header of each file; nil: none
 }
 
 // Header returns the header of a version's receipt; there is false if there is none that can be read. It
@@ -159,7 +159,7 @@ func (r *reading) receipt(ctx context.Context, f File) error {
 			if err := r.segments(ctx, h.Events.First-1); err != nil {
 				return err
 			}
-			r.join(f, h.Events)
+			r.join(f, h)
 			if r.Receipt == nil {
 				return nil
 			}
@@ -187,7 +187,7 @@ func (r *reading) segments(ctx context.Context, to int64) error {
 				if h.Events.First != next.First || h.Events.Last() != next.Last {
 					r.add(next.String(), receipt.Fault{Line: 1, Where: "header", Message: fmt.Sprintf("it is of events %d to %d", h.Events.First, h.Events.Last())})
 				}
-				r.join(next, h.Events)
+				r.join(next, h)
 				return nil
 			},
 		})
@@ -221,10 +221,11 @@ func (r *reading) ends(s File) int64 {
 
 // join compares a file's place in the chain with the chain as read so far. After a gap, or another
 // chain, it goes on from what the file says.
-func (r *reading) join(f File, s receipt.Span) {
-	if r.span != nil {
-		r.span(s)
+func (r *reading) join(f File, h receipt.Header) {
+	if r.header != nil {
+		r.header(h)
 	}
+	s := h.Events
 	switch before := s.First - 1; {
 	case before > r.Last:
 		r.Missing += before - r.Last

@@ -34,7 +34,9 @@ type signed struct {
 	contradicted func(o *Object) error
 	// lost is called for an object of whose chain a checkpoint names events that neither the Registry nor, with
 	// look, a storage has; nil: nobody asks.
-	lost     func()
+	lost func()
+	// key is called for the key of each checkpoint that is compared; nil: nobody asks.
+	key      func(context.Context, registry.ReceiptKey) error
 	progress func() // is called now and then
 }
 
@@ -142,7 +144,7 @@ func (s *signed) newest(ctx context.Context, root ocfl.Named) (string, error) {
 // compare compares a checkpoint that is right, several objects at once.
 func (s *signed) compare(ctx context.Context, root ocfl.Named, name string) error {
 	p := portions{atOnce: s.atOnce, done: func(string) error { s.progress(); return nil }}
-	_, err := s.read(ctx, root, name, receipt.CheckpointLines{End: func(e receipt.ChainEnd) error {
+	c, err := s.read(ctx, root, name, receipt.CheckpointLines{End: func(e receipt.ChainEnd) error {
 		return p.run(ctx, e.Object, func(ctx context.Context) error {
 			wrong, err := s.end(ctx, root.Name, e)
 			if err != nil || wrong == "" {
@@ -153,7 +155,10 @@ func (s *signed) compare(ctx context.Context, root ocfl.Named, name string) erro
 			return s.contradicted(o)
 		})
 	}})
-	return errors.Join(err, p.end())
+	if err = errors.Join(err, p.end()); err == nil && s.key != nil {
+		err = s.key(ctx, registry.ReceiptKey{ID: c.Key, PublicKey: c.PublicKey, FirstUsedAt: c.At})
+	}
+	return err
 }
 
 // end says what contradicts what a checkpoint of a storage says of an object; "": nothing.

@@ -151,10 +151,8 @@ func (e *entering) described(c *Copy, inv *ocfl.Inventory, version int) (h recei
 // and digest algorithm. It is empty for a collection of which an object was entered before.
 func (e *entering) profile() (p registry.Profile, err error) {
 	c := e.with(e.Head)
-	if e.collections != nil {
-		if _, known := e.collections.Load(e.object.Collection); known {
-			return p, nil
-		}
+	if _, known := e.met.collections.Load(e.object.Collection); known {
+		return p, nil
 	}
 	p.Name, p.Owner, p.Storages = e.object.Collection, e.object.Owner, e.storages
 	p.DigestAlgorithm, _, _ = strings.Cut(c.inventories[e.Head], ":")

@@ -23,7 +23,7 @@ func (o *Object) Enter(ctx context.Context, to registry.Rebuilding, entered int)
 		return nil
 	}
 	e := &entering{
-		Object: o, ctx: ctx, entered: entered, skipped: true, ids: map[registry.OwnedID]bool{},
+		Object: o, ctx: ctx, to: to, entered: entered, skipped: true, ids: map[registry.OwnedID]bool{},
 		part: part{to: to, next: registry.Entered{ObjectID: o.ID}},
 	}
 	if err := e.all(); err != nil {
@@ -36,6 +36,7 @@ func (o *Object) Enter(ctx context.Context, to registry.Rebuilding, entered int)
 type entering struct {
 	*Object
 	ctx     context.Context //nolint:containedctx // it lives for one call
+	to      registry.Rebuilding
 	part    part
 	entered int // the newest version that the Registry had before
 
@@ -106,13 +107,17 @@ func (e *entering) all() error {
 	if e.object.Profile, err = e.profile(); err != nil {
 		return err
 	}
-	e.part.next.Object = &e.object
-	taken, err := e.part.end(e.ctx)
-	if err == nil && e.collections != nil { // not earlier: until then another object must bring the profile, too
-		e.collections.Store(e.object.Collection, true)
+	for _, key := range e.evidence.Keys {
+		if err := e.met.enterKey(e.ctx, e.to, key); err != nil {
+			return err
+		}
 	}
-	e.taken = taken
-	return err
+	e.part.next.Object = &e.object
+	if e.taken, err = e.part.end(e.ctx); err != nil {
+		return err
+	}
+	e.met.collections.Store(e.object.Collection, true) // not earlier: until then another object must bring the profile, too
+	return nil
 }
 
 // places returns how far the chain lies in each storage, where segments have more of it than receipts.
@@ -213,9 +218,6 @@ func (e *entering) endVersion() error {
 			ObjectID: e.ID, Version: h.Version, KeyID: h.Key, Head: e.head, Signature: e.signature,
 			FirstEvent: h.Events.First, LastEvent: h.Events.Last(),
 		},
-	}
-	if h.Key != "" {
-		v.Key = &registry.ReceiptKey{ID: h.Key, PublicKey: h.PublicKey, FirstUsedAt: h.Recorded}
 	}
 	if h.Format >= 3 && h.Item == "" { // no job made it
 		e.Adopted = h.Version

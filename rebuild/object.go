@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sync"
 
 	"github.com/holdfast/holdfast/evidence"
 	"github.com/holdfast/holdfast/ocfl"
@@ -46,10 +45,10 @@ type Object struct {
 	Copies []Copy   `json:"copies"`
 	Faults []string `json:"faults,omitempty"` // of the object as a whole
 
-	evidence    *evidence.Copies
-	recorded    *registry.RecordedObject // what the Registry has of it; nil: that is not known
-	taken       []registry.TakenID       // local ids that other objects kept
-	collections *sync.Map                // of which an object was entered; nil: that is not known
+	evidence *evidence.Copies
+	recorded *registry.RecordedObject // what the Registry has of it; nil: that is not known
+	taken    []registry.TakenID       // local ids that other objects kept
+	met      *met
 }
 
 // Stored returns the object's identifier in its storages.

@@ -115,10 +115,10 @@ func Reconcile(ctx context.Context, o ReconcileOptions) (Comparison, error) {
 // comparing is a Reconcile.
 type comparing struct {
 	ReconcileOptions
-	to          registry.Reconciling
-	state       registry.RebuildState
-	forks       map[string]evidence.Fork // as in signed
-	collections sync.Map                 // of which an object was entered
+	to    registry.Reconciling
+	state registry.RebuildState
+	forks map[string]evidence.Fork // as in signed
+	met   met
 
 	mu     sync.Mutex
 	report Comparison
@@ -217,7 +217,7 @@ func (c *comparing) object(ctx context.Context, id string, in registry.Place) er
 	if err != nil {
 		return err
 	}
-	o.collections, o.recorded = &c.collections, &k
+	o.met, o.recorded = &c.met, &k
 	f := &Finding{Object: *o, Recorded: k.Head}
 	count := func(r *Comparison) { r.Objects++ }
 	switch gone, err := c.gone(ctx, f, k); {
@@ -564,6 +564,9 @@ type dry struct{ registry.Reconciling }
 
 // SaveReconcile implements registry.Reconciling.
 func (dry) SaveReconcile(context.Context, registry.RebuildState) error { return nil }
+
+// EnterKeys implements registry.Rebuilding.
+func (dry) EnterKeys(context.Context, []registry.ReceiptKey) error { return nil }
 
 // Enter implements registry.Rebuilding.
 func (d dry) Enter(ctx context.Context, e registry.Entered) ([]registry.TakenID, error) {

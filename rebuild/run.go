@@ -61,6 +61,9 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	if err := r.begin(ctx); err != nil {
 		return r.report, err
 	}
+	if err := r.trust(ctx); err != nil {
+		return r.report, err
+	}
 	var err error
 	if r.forks, err = forks(ctx, r.Roots, r.Keys); err != nil {
 		return r.report, err
@@ -76,6 +79,9 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		roots: r.Roots, keys: r.Keys, atOnce: r.AtOnce, to: r.To, look: r.DryRun, places: w.places, forks: r.forks,
 		unreadable: r.unreadable, contradicted: r.contradicted, progress: r.progress,
 	}
+	if !r.DryRun {
+		s.key = func(ctx context.Context, k registry.ReceiptKey) error { return r.met.enterKey(ctx, r.To, k) }
+	}
 	if err := s.all(ctx); err != nil {
 		return r.report, err
 	}
@@ -86,9 +92,9 @@ func Run(ctx context.Context, o Options) (Report, error) {
 // run is a Run.
 type run struct {
 	Options
-	state       registry.RebuildState
-	forks       map[string]evidence.Fork // as in signed
-	collections sync.Map                 // of which an object was entered
+	state registry.RebuildState
+	forks map[string]evidence.Fork // as in signed
+	met   met
 
 	mu     sync.Mutex
 	report Report
@@ -112,6 +118,19 @@ func (r *run) begin(ctx context.Context) error {
 	}
 	r.report.Before = r.report.Objects
 	return r.save(ctx)
+}
+
+// trust enters the trusted keys, some of which may have signed nothing that is left.
+func (r *run) trust(ctx context.Context) error {
+	if r.DryRun {
+		return nil
+	}
+	for _, k := range r.Keys {
+		if err := r.met.enterKey(ctx, r.To, registry.ReceiptKey{ID: k.ID(), PublicKey: k.String(), FirstUsedAt: r.Now()}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // goOn takes over the state and the report of an earlier run, which was killed.
@@ -189,7 +208,7 @@ func (r *run) object(ctx context.Context, id string, in registry.Place) error {
 	if err != nil {
 		return err
 	}
-	o.collections = &r.collections
+	o.met = &r.met
 	o.interrupted()
 	for i := range o.Copies {
 		if c := &o.Copies[i]; c.left != "" {
@@ -241,6 +260,9 @@ func (r *run) tombstone(ctx context.Context, b *buried) error {
 		return err
 	}
 	if gone == "" && !r.DryRun {
+		if err := r.met.enterKey(ctx, r.To, b.key()); err != nil {
+			return err
+		}
 		taken, err := r.To.Enter(ctx, b.entered())
 		if err != nil {
 			return err
@@ -257,6 +279,15 @@ type buried struct {
 	Object
 	deletion registry.Deletion
 	stone    receipt.Tombstone
+	trusted  bool // it is signed by a trusted key
+}
+
+// key returns the key that signed the tombstone; no ID: nobody who is trusted did.
+func (b *buried) key() (k registry.ReceiptKey) {
+	if b.trusted {
+		k = registry.ReceiptKey{ID: b.stone.Key, PublicKey: b.stone.PublicKey, FirstUsedAt: b.stone.ApprovedAt}
+	}
+	return k
 }
 
 // entered returns the deleted object to be entered.
@@ -279,7 +310,7 @@ func (b *buried) entered() registry.Entered {
 // be read.
 func buriedIn(storage string, text []byte, keys []receipt.PublicKey) (*buried, error) {
 	stone, trusted, err := receipt.ReadTombstone(text, keys)
-	b := &buried{Object: Object{ID: stone.Object, Copies: []Copy{{Storage: storage}}}, stone: stone}
+	b := &buried{Object: Object{ID: stone.Object, Copies: []Copy{{Storage: storage}}}, stone: stone, trusted: trusted || len(keys) == 0}
 	if err != nil {
 		b.Copies[0].fault("a tombstone of %q cannot be read: %v", stone.Object, err)
 		return b, err

@@ -235,6 +235,8 @@ type Rebuilding interface {
 	// EnteredChain returns how far the chain of events of an object goes, and the hash of an event of
 	// it; a zero value if the Registry does not know the object.
 	EnteredChain(ctx context.Context, objectID string, seq int64) (EnteredChain, error)
+	// EnterKeys enters keys with which anything was signed, and the first time of each that is known.
+	EnterKeys(ctx context.Context, keys []ReceiptKey) error
 	// Enter enters an object, or a part of it, in one transaction. With the part that has Object the
 	// entered versions become visible: it returns the local ids that belong to other objects, which keep
 	// them. A job that the Registry has, and of whose version it did not know that it was stored, goes on
@@ -323,7 +325,6 @@ type EnteredVersion struct {
 	Padding  int             // as in Place
 	Receipt  *DepositReceipt // nil: it has none
 	LastHash string          // of the receipt's last event
-	Key      *ReceiptKey     // that signed the receipt; nil: none
 }
 
 // EnteredObject is an object as storages hold it.

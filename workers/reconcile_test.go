@@ -462,6 +462,10 @@ func (d *mortalRegistry) SaveReconcile(ctx context.Context, s registry.RebuildSt
 	return d.each(func() error { return d.Reconciling.SaveReconcile(ctx, s) })
 }
 
+func (d *mortalRegistry) EnterKeys(ctx context.Context, keys []registry.ReceiptKey) error {
+	return d.each(func() error { return d.Reconciling.EnterKeys(ctx, keys) })
+}
+
 func (d *mortalRegistry) Enter(ctx context.Context, e registry.Entered) (taken []registry.TakenID, err error) {
 	err = d.each(func() error {
 		taken, err = d.Reconciling.Enter(ctx, e)

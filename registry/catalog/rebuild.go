@@ -116,6 +116,25 @@ func (s *Catalog) EnteredFiles(ctx context.Context, objectID string, version int
 	return s.fileRows(ctx, objectID, filesOfVersion, objectID, []byte(after), version, sqldb.PageSize(limit))
 }
 
+// EnterKeys implements registry.Rebuilding.
+func (s *Catalog) EnterKeys(ctx context.Context, keys []registry.ReceiptKey) error {
+	err := s.write(ctx, func(t *tx) error {
+		for _, k := range keys {
+			err := t.Do(`INSERT INTO receipt_key (id, public_key, first_used_at) VALUES ($1, $2, $3)
+				ON CONFLICT (id) DO UPDATE SET first_used_at = $3 WHERE receipt_key.first_used_at > $3`,
+				k.ID, k.PublicKey, sqldb.Micros(k.FirstUsedAt))
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("enter the keys that signed: %w", err)
+	}
+	return nil
+}
+
 // Enter implements registry.Rebuilding.
 func (s *Catalog) Enter(ctx context.Context, e registry.Entered) (taken []registry.TakenID, err error) {
 	err = s.write(ctx, func(t *tx) error {
@@ -197,12 +216,7 @@ func (t *tx) enterReceipt(objectID string, v registry.EnteredVersion) error {
 	err := t.Do(`INSERT INTO receipt (object_id, version, key_id, head, signature, first_event, last_event, last_hash)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`, objectID, v.Version, v.Receipt.KeyID, v.Receipt.Head,
 		base64.StdEncoding.EncodeToString(v.Receipt.Signature), v.Receipt.FirstEvent, v.Receipt.LastEvent, v.LastHash)
-	if err != nil || v.Key == nil {
-		return err
-	}
-	return t.Do(`INSERT INTO receipt_key (id, public_key, first_used_at) VALUES ($1, $2, $3)
-		ON CONFLICT (id) DO UPDATE SET first_used_at = $3 WHERE receipt_key.first_used_at > $3`,
-		v.Key.ID, v.Key.PublicKey, sqldb.Micros(v.Key.FirstUsedAt))
+	return err
 }
 
 // enterObject makes an object with its entered versions visible.
