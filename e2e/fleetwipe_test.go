@@ -13,8 +13,7 @@ func TestRoles_WipedStores(t *testing.T) {
 	t.Parallel()
 	s := serveSlowly(t)
 	f := newFleet(t, fleetSpec{postgres: true, workers: few, env: []string{fourSlots}})
-	f.run("submit", s.server+"/batch.checkm")
-	for _, harm := range []func(){
+	s.inTurns(f.until, func() { f.run("submit", s.server+"/batch.checkm") },
 		f.wipeRedis,
 		func() { f.postgres.Kill(); f.postgres.Restart(t) },
 		func() {
@@ -22,11 +21,7 @@ func TestRoles_WipedStores(t *testing.T) {
 			time.Sleep(time.Second) // in which steps find it away
 			f.cache.Restart()
 		},
-	} {
-		asked := s.asked.Load() + 4
-		f.until("downloads are under way", func() bool { return s.asked.Load() >= asked })
-		harm()
-	}
+	)
 	f.finishUncharged("wiped stores")
 	f.stopAll()
 	f.checkInvariants()

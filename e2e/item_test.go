@@ -102,16 +102,17 @@ func (h *holdfast) until(what string, met func() bool) {
 // within is until with another time.
 func (h *holdfast) within(most time.Duration, what string, met func() bool) {
 	h.t.Helper()
-	for deadline := time.Now().Add(most); ; {
+	for begun := time.Now(); ; {
 		asked := time.Now()
 		if met() {
 			return
 		}
-		if asked.After(deadline) {
+		if asked.Sub(begun) > most {
 			h.t.Fatalf("it did not come about that %s: %+v", what, h.list())
 		}
-		// Most conditions start a command, which takes a core: it is left to others most of the time.
-		time.Sleep(max(10*time.Millisecond, 3*time.Since(asked)))
+		// Most conditions start a command, which takes a core: it is left to others most of the time, and
+		// the more the longer it takes.
+		time.Sleep(max(10*time.Millisecond, 3*time.Since(asked), time.Since(begun)/10))
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/holdfast/holdfast/registry/sqlstore/postgrestest"
 )
@@ -35,19 +34,14 @@ func TestPostgreSQL_Killed(t *testing.T) {
 func TestPostgreSQL_ServerKilled(t *testing.T) {
 	h, server := onPostgreSQL(t, fourSlots)
 	s := serveSlowly(t)
-	h.run("submit", s.server+"/batch.checkm")
-	for kill := 1; kill <= 2; kill++ {
-		before := s.asked.Load()
-		deadline := time.Now().Add(patience)
-		for s.asked.Load() < before+3 && time.Now().Before(deadline) {
-			time.Sleep(5 * time.Millisecond)
-		}
+	outage := func() {
 		server.Kill()
 		if r := h.run("batch", "list"); r.code != 5 || !strings.Contains(r.stderr, "not available") {
 			t.Errorf("a command during the outage ended with %d: %s", r.code, r.stderr)
 		}
 		server.Restart(t)
 	}
+	s.inTurns(h.until, func() { h.run("submit", s.server+"/batch.checkm") }, outage, outage)
 	h.finishUncharged("an outage of the database")
 }
 

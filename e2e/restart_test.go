@@ -16,17 +16,39 @@ import (
 type slow struct {
 	server string
 	asked  atomic.Int64
-	gate   atomic.Pointer[chan struct{}] // answers wait until it is closed; nil: they do not wait
+	gate   atomic.Pointer[gate] // nil: answers do not wait
+}
+
+// gate is where answers wait until it is open.
+type gate struct {
+	open    chan struct{}
+	waiting atomic.Int64 // how many have come to wait
 }
 
 // halt lets further answers wait until the returned function is called.
 func (s *slow) halt() (goOn func()) {
-	gate := make(chan struct{})
-	s.gate.Store(&gate)
+	g := &gate{open: make(chan struct{})}
+	s.gate.Store(g)
 	return func() {
-		s.gate.Store(nil)
-		close(gate)
+		s.gate.CompareAndSwap(g, nil)
+		close(g.open)
 	}
+}
+
+// inTurns has each act begin while a download is under way, whose answer goes out meanwhile, and
+// lets further answers wait until the next one. begin starts the downloads.
+func (s *slow) inTurns(until func(what string, met func() bool), begin func(), acts ...func()) {
+	goOn := s.halt()
+	begin()
+	for _, act := range acts {
+		g := s.gate.Load()
+		until("a download is under way", func() bool { return g.waiting.Load() > 0 })
+		let := goOn
+		goOn = s.halt()
+		let()
+		act()
+	}
+	goOn()
 }
 
 const slowFiles = 24
@@ -42,9 +64,10 @@ func serveSlowly(t *testing.T) *slow {
 		answers[fmt.Sprintf("/%d.txt", i)] = func(w http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodGet {
 				s.asked.Add(1)
-				if gate := s.gate.Load(); gate != nil {
+				if g := s.gate.Load(); g != nil {
+					g.waiting.Add(1)
 					select {
-					case <-*gate:
+					case <-g.open:
 					case <-r.Context().Done():
 						return
 					}

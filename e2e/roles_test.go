@@ -55,18 +55,14 @@ func TestRoles_ServersKilled(t *testing.T) {
 	t.Parallel()
 	s := serveSlowly(t)
 	f := newFleet(t, fleetSpec{brokers: 2, workers: few, env: []string{fourSlots}})
-	f.run("submit", s.server+"/batch.checkm")
-	until := func(asked int64) {
-		t.Helper()
-		f.until("downloads are under way", func() bool { return s.asked.Load() >= asked })
-	}
-	until(3)
-	f.proc("broker", 0).kill()
-	until(s.asked.Load() + 4)
-	f.proc("registry", 0).restart()
-	until(s.asked.Load() + 4)
-	f.proc("broker", 0).start()
-	f.proc("broker", 1).kill()
+	s.inTurns(f.until, func() { f.run("submit", s.server+"/batch.checkm") },
+		func() { f.proc("broker", 0).kill() },
+		func() { f.proc("registry", 0).restart() },
+		func() {
+			f.proc("broker", 0).start()
+			f.proc("broker", 1).kill()
+		},
+	)
 	f.finishUncharged("the death of servers")
 	f.stopAll() // cleanly, with one broker dead
 	f.checkInvariants()
