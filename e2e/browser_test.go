@@ -158,4 +158,14 @@ func TestBrowser_Keys(t *testing.T) {
 	if at := tab.Path(); at != "/help#keys" {
 		t.Errorf("? leads to %s", at)
 	}
+	// Back to a form that was refused shows it again, without sending it again.
+	tab.Allow("422 (Unprocessable Entity)")
+	tab.Go("/operations/act?do=pause")
+	tab.Type("main input[name=reason]", " ")
+	tab.Leaves(func() { tab.Press("\r") })
+	refused := tab.Text("main .fault")
+	tab.Follow(`nav a[href="/holds"]`)
+	browsertest.Eval[bool](tab, "history.back() === undefined")
+	tab.Await(`document.querySelector("main .fault")?.innerText === ` + browsertest.Quoted(refused))
+	tab.Check()
 }

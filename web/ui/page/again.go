@@ -54,7 +54,7 @@ func (s *Site) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	for _, at := range s.formPages(r) {
 		if text, ok := s.shown(r, at, p); ok {
-			send(w, text, p.Status)
+			send(w, text, p.Status, true)
 			return
 		}
 	}

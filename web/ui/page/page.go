@@ -90,13 +90,17 @@ func (s *Site) write(w http.ResponseWriter, r *http.Request, out Page, status in
 		http.Error(w, "The page could not be rendered. The log of the server has the error, as request "+w.Header().Get(wire.RequestIDHeader)+".", http.StatusInternalServerError)
 		return
 	}
-	send(w, text, status)
+	send(w, text, status, sent.problem != nil)
 }
 
-// send answers a request with a page.
-func send(w http.ResponseWriter, text []byte, status int) {
+// send answers a request with a page. A browser keeps the page of a form that was refused, to go back to:
+// without it, it would ask whether to send the form again. It keeps no other page.
+func send(w http.ResponseWriter, text []byte, status int, refused bool) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
+	if refused {
+		w.Header().Set("Cache-Control", "private, no-cache")
+	}
 	w.WriteHeader(status)
 	_, _ = w.Write(text) // the reader has gone if this fails
 }
