@@ -104,6 +104,9 @@ type HTTP struct {
 	noRedirects bool
 }
 
+// Log returns the log for what errors leave out; nil: none.
+func (h *HTTP) Log() *slog.Logger { return h.options.Log }
+
 // NewHTTP returns a Fetcher for http and https. Close closes its idle connections.
 func NewHTTP(o HTTPOptions) *HTTP {
 	o = o.withDefaults()

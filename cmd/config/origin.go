@@ -11,8 +11,9 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
+
+	"github.com/holdfast/holdfast/awschain"
 )
 
 // maxFile is the most bytes that a configuration file may have.
@@ -52,7 +53,7 @@ func gather(ctx context.Context, ask func() bool) (origins, []error) {
 	if len(paths) == 0 || !ask() {
 		return o, faults
 	}
-	c, err := awsconfig.LoadDefaultConfig(ctx)
+	c, err := awschain.Load(ctx, nil) // there is no log before the settings are known
 	if err != nil {
 		return o, append(faults, fmt.Errorf("%s_PARAMETERS: %w", Prefix, err))
 	}

@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 
+	"github.com/holdfast/holdfast/awschain"
 	"github.com/holdfast/holdfast/periodic"
 	"github.com/holdfast/holdfast/registry"
 )
@@ -165,7 +165,7 @@ func (p *Publisher) send(ctx context.Context, q registry.QueueStatus, started []
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
 	if p.client == nil {
-		c, err := awsconfig.LoadDefaultConfig(ctx)
+		c, err := awschain.Load(ctx, p.Log)
 		if err != nil {
 			return err
 		}

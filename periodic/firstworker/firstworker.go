@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/ecs"
 
+	"github.com/holdfast/holdfast/awschain"
 	"github.com/holdfast/holdfast/metrics"
 	"github.com/holdfast/holdfast/registry"
 )
@@ -107,7 +107,7 @@ func (s *Services) start(ctx context.Context, stages []registry.Stage) map[regis
 // counts returns how many workers the services of these stages shall have.
 func (s *Services) counts(ctx context.Context, stages []registry.Stage) (map[registry.Stage]int32, error) {
 	if s.client == nil {
-		c, err := awsconfig.LoadDefaultConfig(ctx)
+		c, err := awschain.Load(ctx, s.Log)
 		if err != nil {
 			return nil, err
 		}

@@ -21,9 +21,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/holdfast/holdfast/awschain"
 	"github.com/holdfast/holdfast/source"
 )
 
@@ -132,7 +132,7 @@ func (s *Source) defaultChain(ctx context.Context) (*aws.Config, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.chain == nil {
-		loaded, err := config.LoadDefaultConfig(ctx)
+		loaded, err := awschain.Load(ctx, s.http.Log())
 		if err != nil {
 			return nil, fmt.Errorf("load AWS's default chain: %w", err)
 		}

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/config"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
+	"github.com/holdfast/holdfast/awschain"
 	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/storage/s3/s3test"
 )
@@ -27,7 +27,7 @@ const benchSize = 64 * mib
 func BenchmarkBesideSDK(b *testing.B) {
 	server := start(b)
 	s := open(b, server.Address("bench"))
-	loaded, err := config.LoadDefaultConfig(b.Context())
+	loaded, err := awschain.Load(b.Context(), nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -25,8 +25,8 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/smithy-go/logging"
 
+	"github.com/holdfast/holdfast/awschain"
 	"github.com/holdfast/holdfast/storage"
 )
 
@@ -95,7 +95,6 @@ func open(ctx context.Context, address string, backoff time.Duration) (*Store, e
 		})
 	options := []func(*config.LoadOptions) error{
 		config.WithHTTPClient(client),
-		config.WithLogger(logging.Nop{}), // errors are returned
 		config.WithRetryer(func() aws.Retryer {
 			return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts, o.MaxBackoff = attempts, backoff })
 		}),
@@ -109,7 +108,7 @@ func open(ctx context.Context, address string, backoff time.Duration) (*Store, e
 	if at.endpoint != "" {
 		options = append(options, config.WithBaseEndpoint(at.endpoint))
 	}
-	loaded, err := config.LoadDefaultConfig(ctx, options...)
+	loaded, err := awschain.Load(ctx, nil, options...) // its errors are returned
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", s, err)
 	}
