@@ -238,10 +238,14 @@ type Object struct {
 	// written; Unchecked is that file's path in the object's folder. Damaged counts files that are
 	// damaged or missing in some storage. CheckAsked is when a check of all files was requested
 	// that is not completely queued. Lists omit these fields.
-	CheckedAt  time.Time       `json:"checked_at,omitzero"`
-	Unchecked  string          `json:"unchecked,omitempty"`
-	Damaged    int64           `json:"damaged,omitempty"`
-	Damages    []FileDamage    `json:"damages,omitempty" doc:"The first of the damaged files, each with the storages in which it is; not in lists"`
+	CheckedAt time.Time    `json:"checked_at,omitzero"`
+	Unchecked string       `json:"unchecked,omitempty"`
+	Damaged   int64        `json:"damaged,omitempty"`
+	Damages   []FileDamage `json:"damages,omitempty" doc:"The first of the damaged files, each with the storages in which it is; not in lists"`
+	// DamagedIn counts the damaged files by storage, by name: Located of them, of which it is known where they
+	// are damaged. The check of another was deleted, or there are more than [MostLocated].
+	DamagedIn  []StorageDamage `json:"damaged_in,omitempty" doc:"How many files are damaged or missing in each storage, as far as it is known; not in lists"`
+	Located    int64           `json:"damaged_located,omitempty" doc:"Of how many of the damaged files it is known where they are damaged; not in lists"`
 	CheckAsked *time.Time      `json:"check_asked_at,omitempty"`
 	Versions   []ObjectVersion `json:"versions,omitempty"`
 	// Announced is the version that is being written, or 0. Lists omit it.
@@ -257,8 +261,17 @@ type FileDamage struct {
 	Replicas []ReplicaCheck `json:"replicas" doc:"The storages in which it is damaged or missing"`
 }
 
-// MostDamages is how many damaged files an object names.
-const MostDamages = 100
+// StorageDamage says how many files of an object a storage has damaged, or lacks.
+type StorageDamage struct {
+	Storage string `json:"storage"`
+	Files   int64  `json:"files"`
+}
+
+// MostDamages is how many damaged files an object names, and MostLocated of how many it says where they are.
+const (
+	MostDamages = 100
+	MostLocated = 10_000
+)
 
 // Place says how an object lies in its storages. It is empty but for an object that others made there, and
 // that was adopted.

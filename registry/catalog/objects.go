@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -331,31 +332,40 @@ func (s *Catalog) addChecks(ctx context.Context, o *registry.Object) error {
 // addDamages fills in where files of an object are damaged, by what their last checks noted. A file whose
 // check was deleted since is left out.
 func (s *Catalog) addDamages(ctx context.Context, o *registry.Object) error {
-	const notes = 4 * registry.MostDamages // a check that was requeued may have several
-	rows, err := s.db.Read.QueryContext(ctx, `SELECT e.data FROM stored_file f JOIN event e ON e.item_id = f.item_id AND e.type = $2
-		WHERE f.object_id = $1 AND f.damaged_at IS NOT NULL AND f.item_id <> '' ORDER BY f.content_path, e.at, e.id`+sqldb.Limit(notes), o.ID, registry.EventFileDamaged)
-	if err != nil {
-		return err
+	const notes = 2 * registry.MostLocated // a check that was requeued may have several
+	in := map[string]int64{}
+	var last registry.FileDamage // by the newest note so far
+	located := func() {
+		if o.Located == registry.MostLocated || len(last.Replicas) == 0 {
+			return
+		}
+		o.Located++
+		for _, c := range last.Replicas {
+			in[c.Storage]++
+		}
+		if len(o.Damages) < registry.MostDamages {
+			o.Damages = append(o.Damages, last)
+		}
 	}
-	defer rows.Close()
-	for rows.Next() {
+	err := sqldb.Each(s.db.Read.Ask(ctx, `SELECT e.data FROM stored_file f JOIN event e ON e.item_id = f.item_id AND e.type = $2
+		WHERE f.object_id = $1 AND f.damaged_at IS NOT NULL AND f.item_id <> '' ORDER BY f.content_path, e.at, e.id`+sqldb.Limit(notes), o.ID, registry.EventFileDamaged), "list notes", func(row sqldb.Scanner) error {
 		var data string
-		if err := rows.Scan(&data); err != nil {
+		if err := row.Scan(&data); err != nil {
 			return err
 		}
 		var noted checkedEvent
 		if err := json.Unmarshal([]byte(data), &noted); err != nil {
 			return fmt.Errorf("decode the note of a check: %w", err)
 		}
-		d := registry.FileDamage{File: noted.File, Replicas: slices.DeleteFunc(noted.Replicas, func(c registry.ReplicaCheck) bool { return c.Outcome.Right() })}
-		switch last := len(o.Damages) - 1; {
-		case last >= 0 && o.Damages[last].File == d.File:
-			o.Damages[last] = d
-		case len(o.Damages) == registry.MostDamages:
-			return nil
-		default:
-			o.Damages = append(o.Damages, d)
+		if noted.File != last.File {
+			located()
 		}
+		last = registry.FileDamage{File: noted.File, Replicas: slices.DeleteFunc(noted.Replicas, func(c registry.ReplicaCheck) bool { return c.Outcome.Right() })}
+		return nil
+	})
+	located()
+	for _, name := range slices.Sorted(maps.Keys(in)) {
+		o.DamagedIn = append(o.DamagedIn, registry.StorageDamage{Storage: name, Files: in[name]})
 	}
-	return rows.Err()
+	return err
 }

@@ -118,6 +118,9 @@ func objectFacts(o registry.Object) *terminal.Facts {
 	}
 	if o.Damaged > 0 {
 		f.Add("DAMAGED", terminal.Plural(o.Damaged, "stored file", "stored files"))
+		for _, d := range o.DamagedIn {
+			f.Add("damaged in "+d.Storage, terminal.Plural(d.Files, "file", "files"))
+		}
 		for _, d := range o.Damages {
 			for _, c := range d.Replicas {
 				f.Add(string(c.Outcome)+" in "+c.Storage, d.File)

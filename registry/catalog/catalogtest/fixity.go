@@ -23,6 +23,7 @@ func fixityTests() tests {
 		"a_check_shows_its_file":                            checkShows,
 		"all_files_checked_make_the_object_verified":        objectVerified,
 		"damage_is_counted_and_waits_for_a_person":          damageCounted,
+		"damage_of_many_files_is_counted_by_storage":        damageOfMany,
 		"what_was_damaged_can_be_right_again":               rightAgain,
 		"all_files_are_checked_when_somebody_asks":          askedFor,
 		"completed_checks_are_purged":                       checksPurged,
@@ -269,6 +270,34 @@ func (f *fixture) damaged() (ark, check string) {
 	return ark, l.ItemID
 }
 
+// damageOfMany: of an object with more damaged files than it names, it is known how many each storage has.
+func damageOfMany(f *fixture) {
+	const more = registry.MostDamages + 2
+	var files []registry.File
+	for n := range more {
+		files = append(files, registrytest.File(fmt.Sprintf("producer/%03d", n)))
+	}
+	c := f.Processing(1)[0]
+	ark := f.Named(c.Lease, f.Unique("object")).ARK
+	f.Preserve(c.Lease, ark, 1, files...)
+	f.Done(c.Lease)
+	f.Clock.Pass(registrytest.CheckEvery)
+	f.Recheck(more)
+	for range more {
+		l, _ := f.TakeCheck()
+		f.RecordCheck(l, registry.CheckMissing)
+		f.Settle(registry.Settlement{Lease: l, Outcome: registry.OutcomeFailed, Class: registry.SystemFault, Error: "it is missing"})
+	}
+	o, err := f.Store.Object(f.Context(), ark)
+	f.Must(err)
+	if o.Damaged != more || o.Located != more || len(o.Damages) != registry.MostDamages {
+		f.Errorf("%d damaged, %d located, %d named; want %d", o.Damaged, o.Located, len(o.Damages), more)
+	}
+	if diff := cmp.Diff([]registry.StorageDamage{{Storage: registrytest.Storage, Files: more}}, o.DamagedIn); diff != "" {
+		f.Errorf("by storage (-want +got):\n%s", diff)
+	}
+}
+
 func damageCounted(f *fixture) {
 	ark, check := f.damaged()
 	f.damagedFiles(ark, 1)
@@ -279,6 +308,9 @@ func damageCounted(f *fixture) {
 	}}
 	if diff := cmp.Diff(where, o.Damages); diff != "" {
 		f.Errorf("where it is damaged (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]registry.StorageDamage{{Storage: registrytest.Storage, Files: 1}}, o.DamagedIn); diff != "" || o.Located != 1 {
+		f.Errorf("of %d located (-want +got):\n%s", o.Located, diff)
 	}
 	if it := f.Item(check); !it.NeedsAdminReview || it.ErrorClass != registry.SystemFault {
 		f.Errorf("item %+v", it)

@@ -112,9 +112,9 @@ type storageCopy struct {
 	Missing []int // versions that are not
 	// VerifiedAt is the oldest time at which a version there was read and found right.
 	VerifiedAt time.Time
-	Outside    bool // the collection's profile does not name the storage
-	Damaged    int  // files that the last checks found damaged or missing there
-	Perhaps    bool // of some damaged files it is not known where they are
+	Outside    bool  // the collection's profile does not name the storage
+	Damaged    int64 // files that the last checks found damaged or missing there
+	Perhaps    bool  // of some damaged files it is not known where they are
 }
 
 // copiesOf says what each storage has of an object: those that it should be in, then others.
@@ -145,21 +145,13 @@ func copiesOf(o registry.Object, expected []string) (all []storageCopy) {
 				c.VerifiedAt = at
 			}
 		}
-		c.Damaged = damagedIn(o, name)
-		c.Perhaps = int64(len(o.Damages)) < o.Damaged
+		if i := slices.IndexFunc(o.DamagedIn, func(d registry.StorageDamage) bool { return d.Storage == name }); i >= 0 {
+			c.Damaged = o.DamagedIn[i].Files
+		}
+		c.Perhaps = o.Located < o.Damaged
 		all = append(all, c)
 	}
 	return all
-}
-
-// damagedIn counts the files of an object that the last checks found damaged or missing in a storage.
-func damagedIn(o registry.Object, storage string) (n int) {
-	for _, d := range o.Damages {
-		if slices.ContainsFunc(d.Replicas, func(c registry.ReplicaCheck) bool { return c.Storage == storage }) {
-			n++
-		}
-	}
-	return n
 }
 
 // objectPage is the content of an object's page.
