@@ -253,7 +253,7 @@ func sameAgain(t *testing.T, h *holdfast, second string) {
 			_, _ = cmd.Process.Kill(), cmd.Wait() // the next run tells more than the errors
 		}
 		r := h.runIn("", "rebuild", "--dir", h.dir)
-		whole := r.code == 0 && !strings.Contains(r.stdout, "in storage") && strings.Contains(r.stdout, "1 deleted, 0 with faults, 0 not readable")
+		whole := r.code == 0 && !strings.Contains(r.stdout, "in storage") && strings.Contains(r.stdout, "1 tombstone of deleted ones, 0 with faults, 0 not readable")
 		done := r.code == 2 && strings.Contains(r.stderr, "needs a new database") // the killed one had come to its end
 		if !whole && !done {
 			t.Fatalf("rebuild ended with %d: %s%s", r.code, r.stdout, r.stderr)

@@ -36,8 +36,10 @@ type signed struct {
 	// look, a storage has; nil: nobody asks.
 	lost func()
 	// key is called for the key of each checkpoint that is compared; nil: nobody asks.
-	key      func(context.Context, registry.ReceiptKey) error
-	progress func() // is called now and then
+	key func(context.Context, registry.ReceiptKey) error
+	// progress is called now and then, with how many objects of checkpoints were compared.
+	progress func(compared int64)
+	compared int64
 }
 
 // all compares the checkpoints of all storages.
@@ -143,8 +145,9 @@ func (s *signed) newest(ctx context.Context, root ocfl.Named) (string, error) {
 
 // compare compares a checkpoint that is right, several objects at once.
 func (s *signed) compare(ctx context.Context, root ocfl.Named, name string) error {
-	p := portions{atOnce: s.atOnce, done: func(string) error { s.progress(); return nil }}
+	p := portions{atOnce: s.atOnce, done: func(string) error { s.progress(s.compared); return nil }}
 	c, err := s.read(ctx, root, name, receipt.CheckpointLines{End: func(e receipt.ChainEnd) error {
+		s.compared++
 		return p.run(ctx, e.Object, func(ctx context.Context) error {
 			wrong, err := s.end(ctx, root.Name, e)
 			if err != nil || wrong == "" {

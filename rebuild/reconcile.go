@@ -42,8 +42,9 @@ type Comparison struct {
 	Unreadable int64 `json:"unreadable"` // objects and tombstones that nothing was learned of
 	// Lost counts objects of whose events a signed checkpoint names some that neither the Registry nor a
 	// storage has, for each storage with such a checkpoint.
-	Lost   int64 `json:"lost"`
-	Before int64 `json:"-"` // how many of Objects killed runs before this one had compared
+	Lost     int64 `json:"lost"`
+	Compared int64 `json:"-"` // as in Report
+	Before   int64 `json:"-"` // how many of Objects killed runs before this one had compared
 }
 
 // Agree reports whether the Registry has, or with Apply would have, all that the storages hold, and
@@ -103,11 +104,13 @@ func Reconcile(ctx context.Context, o ReconcileOptions) (Comparison, error) {
 	}
 	s := signed{
 		roots: c.Roots, keys: c.Keys, atOnce: c.AtOnce, to: c.to, look: true, places: w.places, forks: c.forks,
-		unreadable: w.unreadable, contradicted: c.contradicted, lost: c.lost, progress: c.progress,
+		unreadable: w.unreadable, contradicted: c.contradicted, lost: c.lost,
+		progress: func(compared int64) { c.report.Compared = compared; c.progress() },
 	}
 	if err := s.all(ctx); err != nil {
 		return c.report, err
 	}
+	c.report.Compared = 0
 	c.state.Ended = o.Now()
 	return c.report, c.save(ctx)
 }

@@ -41,6 +41,8 @@ type Report struct {
 	// Contradicted counts objects that a signed checkpoint contradicts, for each storage that has one:
 	// they are missing, or their chain of events was cut off or rewritten.
 	Contradicted int64 `json:"contradicted"`
+	// Compared is how many objects of signed checkpoints were compared so far, while they are; otherwise 0.
+	Compared int64 `json:"-"`
 	// Before is how many of Objects runs before this one had entered, which were killed.
 	Before int64 `json:"-"`
 }
@@ -77,7 +79,8 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	}
 	s := signed{
 		roots: r.Roots, keys: r.Keys, atOnce: r.AtOnce, to: r.To, look: r.DryRun, places: w.places, forks: r.forks,
-		unreadable: r.unreadable, contradicted: r.contradicted, progress: r.progress,
+		unreadable: r.unreadable, contradicted: r.contradicted,
+		progress: func(compared int64) { r.report.Compared = compared; r.progress() },
 	}
 	if !r.DryRun {
 		s.key = func(ctx context.Context, k registry.ReceiptKey) error { return r.met.enterKey(ctx, r.To, k) }
@@ -85,6 +88,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	if err := s.all(ctx); err != nil {
 		return r.report, err
 	}
+	r.report.Compared = 0
 	r.state.Ended = o.Now()
 	return r.report, r.save(ctx)
 }

@@ -70,7 +70,7 @@ func runAdopt(ctx context.Context, a *cli.App, f adoptFlags, name string) error 
 		}
 		a.Note("the run without --dry-run would be refused: %s", noReceiptKey)
 	}
-	begun, due := time.Now(), everyNow()
+	begun, due := time.Now(), seldom()
 	o.Found = func(found rebuild.Adopted) error { return printAdopted(a, f.dryRun, found) }
 	o.Progress = func(r rebuild.Adoption) {
 		if due() {

@@ -72,19 +72,27 @@ func runRebuild(ctx context.Context, a *cli.App, f rebuildFlags) error {
 	if err != nil {
 		return err
 	}
-	begun, due := time.Now(), everyNow()
+	begun, due, told := time.Now(), seldom(), false
 	o := node.RebuildOptions{
 		Stored: stored, DryRun: f.dryRun,
 		Fault: func(o rebuild.Object) error { return printFaults(a, o) },
 		Progress: func(r rebuild.Report) {
-			if due() {
+			if r.Before > 0 && !told {
+				told = true
+				a.Note("going on with a rebuild that was interrupted: %s", terminal.Plural(r.Before, "object was entered before", "objects were entered before"))
+			}
+			switch {
+			case !due():
+			case r.Compared > 0:
+				a.Note("%s", comparedText(r.Compared))
+			default:
 				a.Note("%s", countText(r, time.Since(begun)))
 			}
 		},
 	}
 	report, err := node.Rebuild(ctx, common(a, c), o)
 	if errors.Is(err, registry.ErrRebuilt) {
-		return exit.Usagef("%w: a rebuild needs a new database. To compare a Registry with its storages, run: holdfast reconcile", err)
+		return exit.Usagef("%w: a rebuild needs a new database, and changed nothing. To compare a Registry with its storages, run: holdfast reconcile", registry.ErrRebuilt)
 	} else if err != nil {
 		return err
 	}
@@ -102,7 +110,8 @@ func runRebuild(ctx context.Context, a *cli.App, f rebuildFlags) error {
 		return err
 	}
 	if !f.dryRun {
-		a.Note("complete the profiles of the collections, which are not in the storages: holdfast collection list")
+		a.Note("next, complete the profiles of the collections, which are not in the storages: holdfast collection list")
+		a.Note("start the service, and let it read the bytes of all files, which this command did not: holdfast object verify --all")
 	}
 	return rebuildEnds(a, report)
 }
@@ -197,7 +206,7 @@ func faultsText(o rebuild.Object) string {
 	}
 	for _, c := range o.Copies {
 		for _, fault := range c.Faults {
-			fmt.Fprintf(&text, "%s in storage %s: %s\n", o.ID, c.Storage, terminal.Clean(fault))
+			fmt.Fprintf(&text, "%s: %s\n", strings.TrimSpace(o.ID+" in storage "+c.Storage), terminal.Clean(fault)) // a checkpoint is of no object
 		}
 	}
 	return text.String()
@@ -205,8 +214,8 @@ func faultsText(o rebuild.Object) string {
 
 // countText says what a rebuild did so far, and how fast.
 func countText(r rebuild.Report, spent time.Duration) string {
-	return fmt.Sprintf("%s, %d deleted, %d with faults, %d not readable, %d contradicted by checkpoints, %s", terminal.Plural(r.Objects, "object", "objects"),
-		r.Deleted, r.Damaged, r.Unreadable, r.Contradicted, paceText(r.Objects-r.Before, spent))
+	return fmt.Sprintf("%s, %s of deleted ones, %d with faults, %d not readable, %d contradicted by checkpoints, %s", terminal.Plural(r.Objects, "object", "objects"),
+		terminal.Plural(r.Deleted, "tombstone", "tombstones"), r.Damaged, r.Unreadable, r.Contradicted, paceText(r.Objects-r.Before, spent))
 }
 
 // paceText says how long it took to read objects, and how fast that is.
@@ -218,15 +227,25 @@ func paceText(objects int64, spent time.Duration) string {
 	return text
 }
 
-// everyNow returns a function that reports whether it is time to show how far something is: after the
-// first second, and then every two seconds.
-func everyNow() func() bool {
-	next := time.Now().Add(time.Second)
+// comparedText says how far the comparison with the signed checkpoints is, which comes last.
+func comparedText(objects int64) string {
+	return "comparing with the signed checkpoints in the storages: " + terminal.Plural(objects, "object", "objects") + " so far"
+}
+
+// longestSilence is how long nothing is shown at most.
+const longestSilence = 30 * time.Second
+
+// seldom returns a function that reports whether it is time to show how far something is: after the first
+// second, and then after twice the time each, up to longestSilence.
+func seldom() func() bool {
+	wait := time.Second
+	next := time.Now().Add(wait)
 	return func() bool {
 		if time.Now().Before(next) {
 			return false
 		}
-		next = time.Now().Add(2 * time.Second)
+		wait = min(2*wait, longestSilence)
+		next = time.Now().Add(wait)
 		return true
 	}
 }

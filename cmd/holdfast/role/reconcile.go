@@ -56,12 +56,16 @@ func runReconcile(ctx context.Context, a *cli.App, f reconcileFlags) error {
 	if err != nil {
 		return err
 	}
-	begun, due := time.Now(), everyNow()
+	begun, due := time.Now(), seldom()
 	out, err := node.Reconcile(ctx, common(a, c), node.ReconcileOptions{
 		Stored: stored, Apply: f.apply, Restored: f.restored, Accepted: strings.TrimSpace(f.accept),
 		Found: func(found rebuild.Finding) error { return printFinding(a, found) },
 		Progress: func(r rebuild.Comparison) {
-			if due() {
+			switch {
+			case !due():
+			case r.Compared > 0:
+				a.Note("%s", comparedText(r.Compared))
+			default:
 				a.Note("%s", comparisonText(r, time.Since(begun)))
 			}
 		},
