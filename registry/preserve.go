@@ -58,8 +58,9 @@ type Locking interface {
 	// Nobody else can change the object until the item settles. It returns the object's head.
 	// *LockedError: another item has the lock or is earlier in its line; the item keeps its place
 	// and is woken when it is first. ErrInvalid: the item is not about this object. *GoneError:
-	// another item has deleted it. A repeat changes nothing.
-	LockObject(ctx context.Context, l Lease, objectID string) (head int, err error)
+	// another item has deleted it. A repeat changes nothing. folders are as in IdentifyRequest: further
+	// locks, which it takes too.
+	LockObject(ctx context.Context, l Lease, objectID string, folders ...string) (head int, err error)
 }
 
 // IdentifyRequest is what is known about an object's identity.

@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/premis"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/workers/identity"
 	"github.com/holdfast/holdfast/workers/pace"
 	"github.com/holdfast/holdfast/workers/result"
 	"github.com/holdfast/holdfast/workers/room"
@@ -62,7 +63,7 @@ func (w *Copy) Work(ctx context.Context, item *base.Item) error {
 	if err != nil {
 		return err
 	}
-	head, err := w.Registry.LockObject(ctx, item.Lease(), spec.ObjectID)
+	head, object, err := w.lock(ctx, item, spec.ObjectID, to)
 	var locked *registry.LockedError
 	var gone *registry.GoneError
 	switch {
@@ -71,10 +72,6 @@ func (w *Copy) Work(ctx context.Context, item *base.Item) error {
 	case errors.As(err, &gone), errors.Is(err, registry.ErrNotFound):
 		return nil
 	case err != nil:
-		return err
-	}
-	object, err := w.Registry.Object(ctx, spec.ObjectID)
-	if err != nil {
 		return err
 	}
 	at := slices.IndexFunc(object.Versions, func(v registry.ObjectVersion) bool { return v.Version == head })
@@ -92,6 +89,9 @@ func (w *Copy) Work(ctx context.Context, item *base.Item) error {
 			continue // a deposit made it
 		}
 		err := item.Once(ctx, registry.ResultReplica(root.Name), nil, func(ctx context.Context) (any, error) {
+			if err := admit(ctx, root, object); err != nil {
+				return nil, err
+			}
 			if err := c.copyTo(ctx, root); err != nil {
 				return nil, fmt.Errorf("copy %s to storage %q: %w", object.ID, root.Name, err)
 			}
@@ -118,6 +118,33 @@ func (w *Copy) Work(ctx context.Context, item *base.Item) error {
 		Detail: fmt.Sprintf("versions 1 to %d copied to %s, every file read back and verified by %s", head, strings.Join(places, ", "), algorithm),
 	}}
 	return w.Registry.RecordCopy(ctx, item.Lease(), record)
+}
+
+// lock takes the locks of an object, and of its folders in the storages where another object could get them.
+// It returns the object and its newest version.
+func (w *Copy) lock(ctx context.Context, item *base.Item, id string, to ocfl.Roots) (head int, o registry.Object, err error) {
+	if head, err = w.Registry.LockObject(ctx, item.Lease(), id); err != nil {
+		return 0, o, err
+	}
+	if o, err = w.Registry.Object(ctx, id); err != nil {
+		return 0, o, err
+	}
+	if folders := identity.Folders(to, item, o.Stored()); len(folders) > 0 {
+		head, err = w.Registry.LockObject(ctx, item.Lease(), id, folders...)
+	}
+	return head, o, err
+}
+
+// admit refuses to copy an object to a storage whose layout has no folder for it, or where its folder is
+// another object's, before anything is written there.
+func admit(ctx context.Context, to ocfl.Named, o registry.Object) error {
+	err := to.Admit(ctx, o.Stored(), -1)
+	path := (*ocfl.PathError)(nil)
+	if errors.Is(err, ocfl.ErrIDTaken) || errors.As(err, &path) {
+		return base.Fatal(fmt.Errorf("storage %q cannot store %s: %w; nothing was written: have the collection keep its copies in a storage with another layout, such as 0004, or delete the other object",
+			to.Name, o.ID, err))
+	}
+	return err
 }
 
 // roots returns storages by name. The item waits while this worker does not know one.

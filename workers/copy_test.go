@@ -289,3 +289,49 @@ func TestStorage_Unknown(t *testing.T) {
 		t.Errorf("the new storage: %+v", s)
 	}
 }
+
+// TestStorage_OneFolder: of two objects that would share a folder in a new storage one is copied. Nothing of
+// the other is written there, neither meanwhile nor afterwards.
+func TestStorage_OneFolder(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(d *workers.Deps) { d.Policy = func(registry.Stage) base.Worker { return base.Worker{Attempts: 1} } })
+	flat, err := ocfl.OpenRoot(t.Context(), openDir(t, filepath.Join(r.folder, second)), "", ocfl.NewFlatOmitPrefix("/"))
+	must(t, err)
+	r.deps.Objects = append(r.deps.Objects, ocfl.Named{Root: flat, Name: second, Address: "another place"})
+	one, two := r.complete(r.named("ark:/12345/X", "one")), r.complete(r.named("ark:/99999/X", "two"))
+	r.change(registry.StorageChange{Name: second, Act: registry.ActFill})
+	ids := r.align() // by the objects' identifiers
+
+	c, err := r.registry.Claim(t.Context(), registry.ClaimRequest{
+		RequestID: "one", Stage: registry.Copy, Hint: ids[0], Worker: "w", Lease: time.Hour, MaxAttempts: 5, StuckAfter: time.Hour,
+	})
+	must(t, err)
+	if c.Item.ID != ids[0] {
+		t.Fatalf("claimed %s", c.Item.ID)
+	}
+	_, err = r.registry.LockObject(t.Context(), c.Lease, one.ID, "folder:"+second+":X")
+	must(t, err)
+	_, _ = r.run(ids[1]) // what became of it is asked of the Registry
+	why, err := r.registry.Why(t.Context(), ids[1])
+	must(t, err)
+	if why.Reason != registry.ReasonLocked || why.Actor != ids[0] {
+		t.Errorf("beside the other copy: %+v, want that it waits for %s", why, ids[0])
+	}
+	_, err = r.registry.Settle(t.Context(), registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeRetry, Class: registry.SystemFault, Error: "the worker ended"})
+	must(t, err)
+	r.wait(2 * time.Hour)
+	for _, id := range ids {
+		_, _ = r.run(id) // likewise
+	}
+	if it := r.item(ids[0]); it.Status != registry.Completed {
+		t.Errorf("the copy of %s is %s: %s", one.ID, it.Status, it.Note)
+	}
+	if it := r.item(ids[1]); it.Status != registry.Failed || !strings.Contains(it.Note, "another layout") || !strings.Contains(it.Note, one.ID) {
+		t.Errorf("the copy of %s is %s: %s", two.ID, it.Status, it.Note)
+	}
+	report, err := flat.Verify(t.Context(), one.ID, ocfl.ValidateOptions{})
+	must(t, err)
+	if faults := report.Errors(); len(faults) > 0 {
+		t.Errorf("the copy of %s has faults: %v", one.ID, faults)
+	}
+}

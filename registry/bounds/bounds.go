@@ -155,6 +155,7 @@ var (
 		reflect.TypeFor[[]registry.Function]():  list(registry.MostFunctions),
 		reflect.TypeFor[[]registry.Namespace](): list(registry.MostNamespaces),
 		reflect.TypeFor[[]registry.Stage]():     texts(mostMade, mostName),
+		reflect.TypeFor[[]string]():             texts(mostMade, mostText),
 	}
 )
 

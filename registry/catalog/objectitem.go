@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/bounds"
@@ -109,8 +110,8 @@ func (t *tx) addItem(id string, r registry.ObjectRequest, storages ...string) (_
 }
 
 // LockObject implements registry.Locking.
-func (s *Catalog) LockObject(ctx context.Context, l registry.Lease, objectID string) (head int, err error) {
-	if err := bounds.Check(l, objectID); err != nil {
+func (s *Catalog) LockObject(ctx context.Context, l registry.Lease, objectID string, folders ...string) (head int, err error) {
+	if err := bounds.Check(l, objectID, folders); err != nil {
 		return 0, err
 	}
 	var locked *registry.LockedError
@@ -122,10 +123,13 @@ func (s *Catalog) LockObject(ctx context.Context, l registry.Lease, objectID str
 		if spec, ok := registry.ObjectSpecIn(it.Spec); !it.Action.AboutObject() || !ok || spec.ObjectID != objectID {
 			return fmt.Errorf("%w: item %s is not about object %s", registry.ErrInvalid, it.ID, objectID)
 		}
+		if err := ownFolders(it, folders); err != nil {
+			return err
+		}
 		if it.CreatedAt, err = t.Submitted(it); err != nil {
 			return err
 		}
-		if locked, err = t.Lock(it, []string{arkKey(objectID)}); err != nil || locked != nil {
+		if locked, err = t.Lock(it, append(slices.Clone(folders), arkKey(objectID))); err != nil || locked != nil {
 			return err
 		}
 		// Only the lock makes the answer last: the item that held it before may have deleted the

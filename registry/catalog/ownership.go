@@ -16,24 +16,31 @@ import (
 // process.
 
 // ownRequest returns ErrInvalid unless an item may ask for what a request names: the owner that it
-// was submitted under, and folders in its own storages, at most one each. The key of a folder's
-// lock must not be one of an object or a local id. The owner may be missing once the item's name is
-// settled.
+// was submitted under, and its own folders. The owner may be missing once the item's name is settled.
 func ownRequest(it registry.WorkItem, r registry.IdentifyRequest) error {
-	if len(r.Folders) > len(it.Storages) {
-		return fmt.Errorf("%w: item %s has %d folders, not %d", registry.ErrInvalid, it.ID, len(it.Storages), len(r.Folders))
+	if err := ownFolders(it, r.Folders); err != nil {
+		return err
 	}
-	for _, key := range r.Folders {
+	if r.Owner == "" && len(r.LocalIDs) == 0 && len(it.Results[registry.ResultARK]) > 0 {
+		return nil
+	}
+	return ownOwner(it, r.Owner)
+}
+
+// ownFolders returns ErrInvalid unless the keys are those of folders in an item's storages, at most one
+// each. The key of a folder's lock must not be one of an object or a local id.
+func ownFolders(it registry.WorkItem, keys []string) error {
+	if len(keys) > len(it.Storages) {
+		return fmt.Errorf("%w: item %s has %d folders, not %d", registry.ErrInvalid, it.ID, len(it.Storages), len(keys))
+	}
+	for _, key := range keys {
 		place, isFolder := strings.CutPrefix(key, "folder:")
 		storage, folder, _ := strings.Cut(place, ":")
 		if !isFolder || folder == "" || !slices.Contains(it.Storages, storage) {
 			return fmt.Errorf("%w: %q is no folder of item %s", registry.ErrInvalid, key, it.ID)
 		}
 	}
-	if r.Owner == "" && len(r.LocalIDs) == 0 && len(it.Results[registry.ResultARK]) > 0 {
-		return nil
-	}
-	return ownOwner(it, r.Owner)
+	return nil
 }
 
 // ownObject returns ErrNotFound unless an object is the one that Identify settled for a job.

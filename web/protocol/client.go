@@ -319,11 +319,11 @@ func (c *Client) RecordVersion(ctx context.Context, l registry.Lease, v registry
 }
 
 // LockObject implements registry.Locking.
-func (c *Client) LockObject(ctx context.Context, l registry.Lease, objectID string) (int, error) {
+func (c *Client) LockObject(ctx context.Context, l registry.Lease, objectID string, folders ...string) (int, error) {
 	if checkKeys("lock", objectID) != nil {
 		return 0, fmt.Errorf("lock object %q: %w", objectID, registry.ErrNotFound) // there can be none
 	}
-	return lockObject.ask(ctx, c, fenced[string]{attempt{l}, objectID})
+	return lockObject.ask(ctx, c, objectLock{fenced[string]{attempt{l}, objectID}, folders})
 }
 
 // MarkDeleting implements registry.Deleting.

@@ -80,8 +80,8 @@ var (
 	recordVersion = declareVoid("record-version", only(registry.Record), func(s *Server, ctx context.Context, in fenced[registry.VersionRecord]) error {
 		return s.Registry.RecordVersion(ctx, in.Lease, in.Value)
 	}).shared()
-	lockObject = declare("lock-object", only(registry.Delete, registry.Fixity, registry.Copy), func(s *Server, ctx context.Context, in fenced[string]) (int, error) {
-		return s.Registry.LockObject(ctx, in.Lease, in.Value)
+	lockObject = declare("lock-object", only(registry.Delete, registry.Fixity, registry.Copy), func(s *Server, ctx context.Context, in objectLock) (int, error) {
+		return s.Registry.LockObject(ctx, in.Lease, in.Value, in.Folders...)
 	})
 	markDeleting = declare("mark-deleting", only(registry.Delete), func(s *Server, ctx context.Context, in deletionStart) (registry.Deletion, error) {
 		return s.Registry.MarkDeleting(ctx, in.Lease, in.ObjectID, in.Last)
@@ -238,6 +238,12 @@ type versionFiles struct {
 	ObjectID string    `json:"object_id"`
 	Version  int       `json:"version"`
 	Files    []fileRow `json:"files"`
+}
+
+// objectLock asks for the locks of an object and of folders.
+type objectLock struct {
+	fenced[string]
+	Folders []string `json:"folders,omitempty"`
 }
 
 // deletionStart marks an object as being deleted.

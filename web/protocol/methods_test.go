@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast/holdfast/web/protocol"
 )
 
-//go:generate go test . -run ^TestGenerated -update
+//go:generate go test . -run ^Test(Generated|Version$) -update
 
 // TestGeneratedOperations checks that docs/security.md lists what the token of each stage may call
 // in addition.

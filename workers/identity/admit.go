@@ -82,16 +82,16 @@ func (w *Namer) admit(ctx context.Context, item *base.Item, id registry.Identity
 	return nil
 }
 
-// Folders returns the locks of an object's folders in the item's storages, for folders that another
-// object could share. Without these locks, two objects could be announced for one folder, and only
+// Folders returns the locks of the folders that an object has in the item's storages by its identifier there,
+// for folders that another object could share. Without these locks, two objects could be announced for one folder, and only
 // one of them stored.
-func Folders(objects ocfl.Roots, item *base.Item, id registry.Identity) (keys []string) {
+func Folders(objects ocfl.Roots, item *base.Item, stored string) (keys []string) {
 	for _, name := range item.Storages {
 		root, err := objects.Of(name)
 		if err != nil {
 			continue // admit reports that
 		}
-		if folder, shared := root.SharedFolder(id.Stored()); shared {
+		if folder, shared := root.SharedFolder(stored); shared {
 			keys = append(keys, "folder:"+name+":"+folder)
 		}
 	}
@@ -100,7 +100,7 @@ func Folders(objects ocfl.Roots, item *base.Item, id registry.Identity) (keys []
 
 // finish locks the object's folders and admits the object, and returns its identity.
 func (w *Namer) finish(ctx context.Context, item *base.Item, ask registry.IdentifyRequest, id registry.Identity) (registry.Identity, error) {
-	if ask.Folders = Folders(w.Objects, item, id); len(ask.Folders) > 0 {
+	if ask.Folders = Folders(w.Objects, item, id.Stored()); len(ask.Folders) > 0 {
 		ask.Refused = ""
 		var err error
 		if id, err = w.Registry.Identify(ctx, item.Lease(), ask); err != nil {

@@ -124,6 +124,8 @@ func checkLocks(f *fixture) {
 		l := f.Take(stage, f.ItemAbout(action, mine).ID).Lease
 		_, err := f.Store.LockObject(f.Context(), l, theirs)
 		f.invalid(string(stage)+" of another object", err)
+		_, err = f.Store.LockObject(f.Context(), l, mine, "ark:"+theirs)
+		f.invalid(string(stage)+" with another object as a folder", err)
 		f.free("while it is at "+string(stage), theirs)
 		f.Settle(registry.Settlement{Lease: l, Outcome: registry.OutcomeFailed, Class: registry.SystemFault, Error: "no"})
 	}

@@ -44,7 +44,11 @@ func everyArgument(f *fixture) {
 				f.Errorf("nothing in the argument %s of %s has a bound", method.Type.In(n), method.Name)
 				continue
 			}
-			out := reflect.ValueOf(f.Store).MethodByName(method.Name).Call(in)
+			call := reflect.ValueOf(f.Store).MethodByName(method.Name).Call
+			if method.Type.IsVariadic() {
+				call = reflect.ValueOf(f.Store).MethodByName(method.Name).CallSlice
+			}
+			out := call(in)
 			err, _ := out[len(out)-1].Interface().(error)
 			if !writes && errors.Is(err, registry.ErrNotFound) {
 				continue // the API looks up what is asked about first
