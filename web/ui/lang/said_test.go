@@ -47,6 +47,7 @@ var sayings = map[string]saying{
 	"netfault": {element: 1, calls: errorsOf, returns: []string{"textOf", "textOfTLS"}},
 	"noid":     {files: []string{"ark.go", "template.go"}, calls: errorsOf, texts: []string{"ARK %q", "NOID template %q", "a period or a brace must come before it"}},
 	"profile":  {files: []string{"check.go", "document.go", "json.go", "yaml.go", "changes.go"}, calls: errorsOf},
+	"rebuild":  {files: []string{"adoptevents.go"}, calls: []string{"Sprintf"}},
 	"registry": {
 		calls: errorsOf, fields: []string{"Why"}, returns: []string{"instead", "WhyNot", "Reason", "mailTold"}, vars: []string{"impossible", "uploadOwners"},
 		texts: []string{"no act is possible any more", "function", "namespace", "1 try", "rights", "no rights, preservation level or embargo", "%s from %s"},
