@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"syscall"
@@ -26,18 +27,21 @@ import (
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/receipt"
 	"github.com/holdfast/holdfast/registry/registrybench"
+	"github.com/holdfast/holdfast/registry/sqlstore"
 	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/storage/open"
 )
 
 // rebuilds makes a storage root of many objects, and measures `holdfast rebuild` and `holdfast reconcile`
-// on it.
+// on it. With -adopt another program has made the objects, and `holdfast adopt` is measured first.
 func rebuilds(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
 	var binary, where, address, database string
 	var objects int
+	var foreign bool
 	f := flag.NewFlagSet("bench rebuild", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.IntVar(&objects, "objects", 100_000, "number of objects of the storage")
+	f.BoolVar(&foreign, "adopt", false, "the objects are those of another program, and are adopted into a database that is removed")
 	f.StringVar(&binary, "bin", "bin/holdfast", "the holdfast binary to measure")
 	f.StringVar(&where, "dir", os.TempDir(), "an existing folder on the disk to use; files created in it are removed")
 	f.StringVar(&address, "storage", "", "an empty storage, file:///... or s3://..., in which the objects stay (default one in a folder that is removed)")
@@ -64,19 +68,20 @@ func rebuilds(ctx context.Context, args []string, stdout, stderr io.Writer) (err
 		database = "sqlite:" + filepath.Join(folder, "registry.db")
 	}
 	begun := time.Now()
-	if err := makeRoot(ctx, address, objects); err != nil {
+	if err := makeRoot(ctx, address, objects, foreign); err != nil {
 		return fmt.Errorf("make the storage: %w", err)
 	}
 	_, _ = fmt.Fprintf(stderr, "%d objects made in %s\n", objects, time.Since(begun).Round(time.Second))
 	columns := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	defer func() { err = errors.Join(err, columns.Flush()) }()
 	_, _ = fmt.Fprintln(columns, "COMMAND\tOBJECTS\tTIME\tOBJECTS A SECOND\tCPU EACH\tPEAK MEMORY") // Flush returns errors
-	for _, command := range []string{"rebuild", "reconcile"} {
-		cmd := exec.CommandContext(ctx, binary, command, "--database", database, "--storage", registry.DefaultStorage+"="+address) //nolint:gosec // what is measured
-		cmd.Env, cmd.Stdout, cmd.Stderr = environment(), stderr, stderr
+	measure := func(database, command string, more ...string) error {
+		args := append([]string{command, "--database", database, "--storage", registry.DefaultStorage + "=" + address}, more...)
+		cmd := exec.CommandContext(ctx, binary, args...) //nolint:gosec // what is measured
+		cmd.Env, cmd.Stderr = append(environment(), "HOLDFAST_RECEIPT_KEY="+receiptKey), stderr
 		begun := time.Now()
-		if err := cmd.Run(); err != nil {
-			return fmt.Errorf("holdfast %s: %w", command, err)
+		if out, err := cmd.Output(); err != nil {
+			return fmt.Errorf("holdfast %s: %w\n%.2000s", command, err, out)
 		}
 		spent, state := time.Since(begun), cmd.ProcessState
 		peak := "unknown"
@@ -86,12 +91,33 @@ func rebuilds(ctx context.Context, args []string, stdout, stderr io.Writer) (err
 		cpu := (state.UserTime() + state.SystemTime()) / time.Duration(objects)
 		_, _ = fmt.Fprintf(columns, "%s\t%d\t%s\t%.0f\t%s\t%s\n", command, objects, spent.Round(100*time.Millisecond), float64(objects)/spent.Seconds(),
 			ms(cpu), peak)
+		return nil
 	}
-	return nil
+	if foreign {
+		adopting := "sqlite:" + filepath.Join(folder, "adopting.db")
+		if err := makeCollection(ctx, adopting); err != nil {
+			return fmt.Errorf("make the collection: %w", err)
+		}
+		if err := measure(adopting, "adopt", "--collection", "bench", registry.DefaultStorage); err != nil {
+			return err
+		}
+	}
+	return errors.Join(measure(database, "rebuild"), measure(database, "reconcile"))
 }
 
-// makeRoot makes a storage root with objects of one deposited file each, as ingest leaves them.
-func makeRoot(ctx context.Context, address string, objects int) (err error) {
+// makeCollection makes a database with the collection of adopted objects.
+func makeCollection(ctx context.Context, database string) error {
+	s, err := sqlstore.Open(ctx, sqlstore.Options{URL: database})
+	if err != nil {
+		return err
+	}
+	c := registry.Collection{Mnemonic: "bench", Profile: registry.Profile{Owner: registrybench.Owner, Collections: []string{"ark:/99999/bench"}}}
+	return errors.Join(s.PutCollection(ctx, c, "bench"), s.Close())
+}
+
+// makeRoot makes a storage root with objects of one deposited file each, as ingest leaves them, or with foreign
+// ones of as many files.
+func makeRoot(ctx context.Context, address string, objects int, foreign bool) (err error) {
 	key, err := receipt.ParseKey(receiptKey)
 	if err != nil {
 		return err
@@ -122,7 +148,7 @@ func makeRoot(ctx context.Context, address string, objects int) (err error) {
 	all.SetLimit(8)
 	for n := range objects {
 		all.Go(func() error {
-			files, err := storedObject(root, key, n) //nolint:contextcheck // it plans in memory
+			files, err := storedObject(root, key, n, foreign) //nolint:contextcheck // it plans in memory
 			if err != nil {
 				return err
 			}
@@ -137,8 +163,9 @@ func makeRoot(ctx context.Context, address string, objects int) (err error) {
 	return all.Wait()
 }
 
-// storedObject returns the files of an object of one version.
-func storedObject(root *ocfl.Root, key *receipt.Key, n int) (map[string][]byte, error) {
+// storedObject returns the files of an object of one version. A foreign one has no ARK, no receipt, and none of
+// our folders.
+func storedObject(root *ocfl.Root, key *receipt.Key, n int, foreign bool) (map[string][]byte, error) {
 	ark, local := fmt.Sprintf("ark:/99999/fk4%08d", n), fmt.Sprintf("plate %08d", n)
 	item := fmt.Sprintf("01a2224f-31ed-7435-9e70-%012d", n)
 	created := time.Date(2026, 3, 2, 9, 30, 0, 0, time.UTC).Add(time.Duration(n) * time.Second)
@@ -150,7 +177,15 @@ func storedObject(root *ocfl.Root, key *receipt.Key, n int) (map[string][]byte, 
 		"system/mrt-manifest.txt":   fmt.Sprintf("#%%checkm_0.7\n# a list of the files of %s\n#%%eof\n", ark),
 		"system/mrt-membership.txt": "ark:/99999/bench",
 		"system/mrt-mom.txt":        fmt.Sprintf("primaryIdentifier: %s\ntype: MRT-curatorial\nrole: MRT-content\nlocalIdentifier: %s\n", ark, local),
-		"system/mrt-owner.txt":      registrybench.Owner,
+		"system/mrt-owner.txt":      registrybench.Owner + "\n", // nothing is twice in an object
+	}
+	if foreign {
+		ark = fmt.Sprintf("urn:plates:%08d", n)
+		others := make(map[string]string, len(content))
+		for name, text := range content {
+			others[path.Base(name)] = text
+		}
+		content = others
 	}
 	inv, err := ocfl.New(ark, ocfl.SHA256)
 	if err != nil {
@@ -164,14 +199,14 @@ func storedObject(root *ocfl.Root, key *receipt.Key, n int) (map[string][]byte, 
 		return nil, err
 	}
 	files := map[string][]byte{folder + "/0=ocfl_object_1.1": []byte("ocfl_object_1.1\n")}
-	for _, path := range slices.Sorted(maps.Keys(content)) {
-		text := []byte(content[path])
+	for _, name := range slices.Sorted(maps.Keys(content)) {
+		text := []byte(content[name])
 		digest := hexSHA256(text)
-		state = append(state, ocfl.File{Path: path, Digest: digest})
-		files[folder+"/v1/content/"+path] = text
+		state = append(state, ocfl.File{Path: name, Digest: digest})
+		files[folder+"/v1/content/"+name] = text
 		lines.Write(manifest.Add(receipt.File{
-			Path: path, Size: int64(len(text)), Digests: map[string]string{ocfl.SHA256: digest}, Modified: created, MIMEType: "text/plain; charset=utf-8",
-			Since: 1, Content: "v1/content/" + path,
+			Path: name, Size: int64(len(text)), Digests: map[string]string{ocfl.SHA256: digest}, Modified: created, MIMEType: "text/plain; charset=utf-8",
+			Since: 1, Content: "v1/content/" + name,
 		}))
 	}
 	inv, _, err = ocfl.NewVersion(inv, ocfl.Change{Files: ocfl.Files(state), Message: "add by Holdfast job " + item, Created: created})
@@ -186,6 +221,9 @@ func storedObject(root *ocfl.Root, key *receipt.Key, n int) (map[string][]byte, 
 	for _, at := range []string{folder, folder + "/v1"} {
 		files[at+"/inventory.json"] = inventory.Bytes()
 		files[at+"/inventory.json.sha256"] = []byte(digest + " inventory.json\n")
+	}
+	if foreign {
+		return files, nil
 	}
 	h := receipt.Header{
 		Object: ark, Version: 1, Owner: registrybench.Owner, LocalIDs: []string{local}, Title: fmt.Sprint("Glass plate ", n), Creator: "Lindqvist, Ada", Date: "1890",
