@@ -29,6 +29,16 @@ func (r *Root) Head(ctx context.Context, id string) (Object, error) {
 	return object, err
 }
 
+// In describes the object in a folder by its root inventory. ErrNotFound: there is none. If that cannot be read,
+// or is not there, the Key is set.
+func (r *Root) In(ctx context.Context, folder string) (Object, error) {
+	object, err := r.header(ctx, folder)
+	if errors.Is(err, ErrNotFound) {
+		object.Key = folder
+	}
+	return object, err
+}
+
 // header reads the beginning of the root inventory in the folder base.
 func (r *Root) header(ctx context.Context, base string) (Object, error) {
 	return r.readHeader(ctx, base, base+"/"+inventoryName)

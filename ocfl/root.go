@@ -252,17 +252,17 @@ func (o Object) Padding() int { return o.padding }
 func (o Object) VersionFolder(n int) string { return versionName(n, o.padding) }
 
 // Objects yields the objects of the root in the order of their folders. It lists every file of the
-// root, so use it to check a whole root, not to find an object.
+// root, so use it to check a whole root, not to find an object. If the inventory of an object cannot be
+// read, it yields the Key and the error, and goes on.
 func (r *Root) Objects(ctx context.Context) iter.Seq2[Object, error] {
-	return r.ObjectsAfter(ctx, "")
-}
-
-// ObjectsAfter is Objects for the folders after the folder of an object, as its Key has it; "" for
-// all. If the inventory of an object cannot be read, it yields the Key and the error, and goes on.
-func (r *Root) ObjectsAfter(ctx context.Context, folder string) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
-		for object, err := range r.Declared(ctx, folder) {
-			if errors.Is(err, ErrNotFound) && object.Key != "" {
+		for folder, err := range r.Folders(ctx, "") {
+			if err != nil {
+				yield(Object{}, err)
+				return
+			}
+			object, err := r.In(ctx, folder)
+			if errors.Is(err, ErrNotFound) {
 				continue // its first version is not committed yet
 			}
 			if !yield(object, err) {
@@ -272,16 +272,16 @@ func (r *Root) ObjectsAfter(ctx context.Context, folder string) iter.Seq2[Object
 	}
 }
 
-// Declared is ObjectsAfter that also yields folders that are declared as objects and have no inventory,
-// with ErrNotFound.
-func (r *Root) Declared(ctx context.Context, folder string) iter.Seq2[Object, error] {
-	if folder != "" {
-		folder += "/" + objectPrefix + "~" // behind its declaration
+// Folders yields the folders that are declared as objects, in their order, after the folder of an object; ""
+// for all. It only lists the files of the root, so that callers can read several objects at once.
+func (r *Root) Folders(ctx context.Context, after string) iter.Seq2[string, error] {
+	if after != "" {
+		after += "/" + objectPrefix + "~" // behind its declaration
 	}
-	return func(yield func(Object, error) bool) {
-		for info, err := range storage.ListAfter(ctx, r.store, r.prefix, folder) {
+	return func(yield func(string, error) bool) {
+		for info, err := range storage.ListAfter(ctx, r.store, r.prefix, after) {
 			if err != nil {
-				yield(Object{}, fmt.Errorf("list objects: %w", err))
+				yield("", fmt.Errorf("list objects: %w", err))
 				return
 			}
 			folder, name := path.Split(info.Key)
@@ -289,11 +289,7 @@ func (r *Root) Declared(ctx context.Context, folder string) iter.Seq2[Object, er
 			if !strings.HasPrefix(name, objectPrefix) || strings.HasPrefix(rest, extensionsFolder+"/") || inContent(rest) {
 				continue
 			}
-			object, err := r.header(ctx, strings.TrimSuffix(folder, "/"))
-			if errors.Is(err, ErrNotFound) {
-				object.Key = strings.TrimSuffix(folder, "/")
-			}
-			if !yield(object, err) {
+			if !yield(strings.TrimSuffix(folder, "/"), nil) {
 				return
 			}
 		}

@@ -91,11 +91,11 @@ func Adopt(ctx context.Context, o AdoptOptions) (Adoption, error) {
 		a.state.After = last
 		return a.save(ctx)
 	}}
-	for found, err := range a.Root.Declared(ctx, a.state.After) {
-		if err != nil && found.Key == "" {
+	for folder, err := range a.Root.Folders(ctx, a.state.After) {
+		if err != nil {
 			return a.report, errors.Join(err, p.wait())
 		}
-		if err := p.run(ctx, found.Key, func(ctx context.Context) error { return a.object(ctx, found, err) }); err != nil {
+		if err := p.run(ctx, folder, func(ctx context.Context) error { return a.object(ctx, folder) }); err != nil {
 			return a.report, err
 		}
 	}
@@ -171,8 +171,9 @@ func (a *adopting) add(out Adopted, known bool) error {
 	return a.Found(out)
 }
 
-// object adopts an object, whose header was read with err.
-func (a *adopting) object(ctx context.Context, found ocfl.Object, err error) error {
+// object adopts the object in a folder.
+func (a *adopting) object(ctx context.Context, folder string) error {
+	found, err := a.Root.In(ctx, folder)
 	out := Adopted{Folder: found.Key, Stored: found.ID, Spec: found.Spec, Versions: found.Head}
 	switch {
 	case errors.Is(err, ocfl.ErrNotFound) || unreadable(err):

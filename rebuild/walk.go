@@ -114,11 +114,15 @@ func (w *walk) objects(ctx context.Context, i int, root ocfl.Named) error {
 		w.state.After = last
 		return w.save(ctx)
 	}}
-	for found, err := range root.ObjectsAfter(ctx, w.state.After) {
-		if err != nil && found.Key == "" {
+	for folder, err := range root.Folders(ctx, w.state.After) {
+		if err != nil {
 			return errors.Join(err, p.wait())
 		}
-		err := p.run(ctx, found.Key, func(ctx context.Context) error {
+		err := p.run(ctx, folder, func(ctx context.Context) error {
+			found, err := root.In(ctx, folder)
+			if errors.Is(err, ocfl.ErrNotFound) {
+				return nil // its first version was not committed
+			}
 			if unreadable(err) { // whoever reads the object says so
 				found, err = insteadOf(ctx, root, found, err)
 			}

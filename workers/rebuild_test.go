@@ -228,9 +228,9 @@ func TestRebuild_Bucket(t *testing.T) {
 	slices.Sort(folders)
 	for i, folder := range folders {
 		var after []string
-		for o, err := range root.ObjectsAfter(t.Context(), folder) {
+		for name, err := range root.Folders(t.Context(), folder) {
 			must(t, err)
-			after = append(after, o.Key)
+			after = append(after, name)
 		}
 		if !slices.Equal(after, folders[i+1:]) {
 			t.Errorf("after %s: %q, want %q", folder, after, folders[i+1:])
