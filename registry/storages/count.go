@@ -337,10 +337,19 @@ func (s *Manager) waits(ctx context.Context, name string, k known, profiles map[
 }
 
 // selectWriters counts the jobs and copies that may still write to a storage, and the batches that may
-// still get such jobs.
-const selectWriters = `SELECT COUNT(*) FROM work_item WHERE (volume = $1 OR other_storages LIKE $2)
-	AND (action IN ('ingest', 'copy') AND status IN ('prepare', 'pending', 'running', 'failed', 'cancelled')
-		OR action = 'batch' AND (status IN ('failed', 'cancelled') OR status IN ('prepare', 'pending', 'running') AND stage = 'expand'))`
+// still get such jobs. It names the stages so that an index leads to what is not completed.
+var selectWriters = `SELECT COUNT(*) FROM work_item WHERE stage IN (` + stages() + `) AND status IN ('prepare', 'pending', 'running', 'failed', 'cancelled')
+	AND (action IN ('ingest', 'copy') OR action = 'batch' AND (stage = 'expand' OR status IN ('failed', 'cancelled')))
+	AND (volume = $1 OR other_storages LIKE $2)`
+
+// stages returns all stages as a list in SQL.
+func stages() string {
+	var out []string
+	for _, s := range registry.Stages() {
+		out = append(out, "'"+string(s)+"'")
+	}
+	return strings.Join(out, ", ")
+}
 
 func (s *Manager) writers(ctx context.Context, name string) (n int64, err error) {
 	err = s.db.Read.QueryRowContext(ctx, selectWriters, name, "%,"+name+",%").Scan(&n)
