@@ -12,7 +12,6 @@ import (
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/receipt"
-	"github.com/holdfast/holdfast/storage"
 )
 
 // signed compares what the Registry knows after a walk with the newest right checkpoint of each storage: no
@@ -21,6 +20,7 @@ import (
 type signed struct {
 	roots  ocfl.Roots
 	keys   []receipt.PublicKey // that are trusted
+	stones []receipt.PublicKey // as walk.keys
 	atOnce int
 	to     registry.Rebuilding
 	look   bool // the Registry may not have all that the storages hold: they are read where it knows less
@@ -204,12 +204,12 @@ func (s *signed) end(ctx context.Context, name string, e receipt.ChainEnd) (stri
 // has.
 func (s *signed) stored(ctx context.Context, e receipt.ChainEnd, c registry.EnteredChain) (registry.EnteredChain, error) {
 	for _, root := range s.roots {
-		_, err := root.Tombstone(ctx, e.Object)
-		if err == nil {
+		is, err := isBuried(ctx, root, e.Object, s.stones)
+		if err != nil {
+			return c, err
+		} else if is {
 			c.Gone = registry.DeletionDeleted
 			return c, nil
-		} else if !errors.Is(err, storage.ErrNotFound) {
-			return c, fmt.Errorf("look for the tombstone of %s in storage %s: %w", e.Object, root.Name, err)
 		}
 	}
 	in := c.Place

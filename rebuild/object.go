@@ -22,6 +22,7 @@ import (
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/receipt"
+	"github.com/holdfast/holdfast/storage"
 )
 
 // Copy is what one storage holds of an object.
@@ -290,5 +291,5 @@ func takenText(id registry.TakenID) string {
 // unreadable says whether an error is about what is stored, and not about the storage.
 func unreadable(err error) bool {
 	return err != nil && (errors.As(err, new(*ocfl.DigestError)) || errors.As(err, new(*ocfl.InventoryError)) ||
-		errors.Is(err, ocfl.ErrIDTaken) || errors.Is(err, ocfl.ErrDamaged))
+		errors.Is(err, ocfl.ErrIDTaken) || errors.Is(err, ocfl.ErrDamaged) || errors.Is(err, storage.ErrTooLarge))
 }

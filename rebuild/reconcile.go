@@ -12,7 +12,6 @@ import (
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/receipt"
-	"github.com/holdfast/holdfast/storage"
 )
 
 // ReconcileOptions say what is compared.
@@ -88,12 +87,15 @@ func Reconcile(ctx context.Context, o ReconcileOptions) (Comparison, error) {
 		return c.report, err
 	}
 	var err error
+	if c.stones, err = c.known(ctx); err != nil {
+		return c.report, err
+	}
 	if c.forks, err = forks(ctx, c.Roots, c.Keys); err != nil {
 		return c.report, err
 	}
 	w := walk{
 		places: new(sync.Map),
-		roots:  c.Roots, keys: c.Keys, atOnce: c.AtOnce, state: &c.state, tombstone: c.tombstone, object: c.object, save: c.save,
+		roots:  c.Roots, keys: c.stones, atOnce: c.AtOnce, state: &c.state, tombstone: c.tombstone, object: c.object, save: c.save,
 		unreadable: func(o *Object) error { return c.add(Finding{Object: *o}, func(r *Comparison) { r.Unreadable++ }) },
 	}
 	if err := w.all(ctx); err != nil {
@@ -103,7 +105,7 @@ func Reconcile(ctx context.Context, o ReconcileOptions) (Comparison, error) {
 		return c.report, err
 	}
 	s := signed{
-		roots: c.Roots, keys: c.Keys, atOnce: c.AtOnce, to: c.to, look: true, places: w.places, forks: c.forks,
+		roots: c.Roots, keys: c.Keys, stones: c.stones, atOnce: c.AtOnce, to: c.to, look: true, places: w.places, forks: c.forks,
 		unreadable: w.unreadable, contradicted: c.contradicted, lost: c.lost,
 		progress: func(compared int64) { c.report.Compared = compared; c.progress() },
 	}
@@ -118,10 +120,11 @@ func Reconcile(ctx context.Context, o ReconcileOptions) (Comparison, error) {
 // comparing is a Reconcile.
 type comparing struct {
 	ReconcileOptions
-	to    registry.Reconciling
-	state registry.RebuildState
-	forks map[string]evidence.Fork // as in signed
-	met   met
+	to     registry.Reconciling
+	state  registry.RebuildState
+	stones []receipt.PublicKey      // as in walk.keys
+	forks  map[string]evidence.Fork // as in signed
+	met    met
 
 	mu     sync.Mutex
 	report Comparison
@@ -144,6 +147,24 @@ func (c *comparing) begin(ctx context.Context) error {
 		c.report.Before = c.report.Objects
 	}
 	return c.save(ctx)
+}
+
+// known returns the keys of tombstones that count: those that are trusted, and those that the record knows. For
+// a deletion, which removes bytes from all storages, it does not suffice that anybody signed.
+func (c *comparing) known(ctx context.Context) ([]receipt.PublicKey, error) {
+	out := slices.Clone(c.Keys)
+	recorded, err := c.to.ReceiptKeys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range recorded {
+		key, err := receipt.ParsePublicKey(k.PublicKey)
+		if err != nil {
+			return nil, fmt.Errorf("read receipt key %s: %w", k.ID, err)
+		}
+		out = append(out, key)
+	}
+	return out, nil
 }
 
 // progress tells what was compared so far.
@@ -188,6 +209,10 @@ func (c *comparing) tombstone(ctx context.Context, b *buried) error {
 		return err // it was entered before, or was known
 	}
 	f, d := Finding{Object: b.Object, Recorded: k.Head}, b.deletion
+	if !b.trusted {
+		f.disagree("storage %s has a tombstone of it that none of the known keys signed, which does not count: if a key of yours signed it, repeat with --key FILE", f.Copies[0].Storage)
+		return c.add(f, func(*Comparison) {})
+	}
 	by := fmt.Sprintf("it was deleted: asked for by %s, approved by %s: %s", d.AskedBy, d.ApprovedBy, d.Reason)
 	if k.Head > 0 {
 		f.adopt("%s; its deletion goes on with item %s", by, d.ItemID)
@@ -255,23 +280,24 @@ func (c *comparing) gone(ctx context.Context, f *Finding, k registry.RecordedObj
 	if k.Gone == registry.DeletionDeleting {
 		return true, nil // its deletion goes on
 	}
-	buried := ""
+	buried := false
 	if k.Gone == "" && c.Apply {
 		return false, nil // of a tombstone it would be gone
 	}
 	for _, root := range c.Roots {
-		switch _, err := root.Tombstone(ctx, f.ID); {
-		case err == nil:
-			buried = root.Name
-		case !errors.Is(err, storage.ErrNotFound):
-			return false, fmt.Errorf("look for the tombstone of %s in storage %s: %w", f.ID, root.Name, err)
+		is, err := isBuried(ctx, root, f.ID, c.stones)
+		if err != nil {
+			return false, err
 		}
+		buried = buried || is
+	}
+	if k.Gone == "" && !buried {
+		return false, nil
 	}
 	f.forget()
 	switch {
-	case k.Gone == "":
-		return buried != "", nil // without Apply the tombstone was not entered
-	case buried != "":
+	case k.Gone == "": // without Apply the tombstone was not entered
+	case buried:
 		f.disagree("it was deleted, and files of it are left: remove them as its two people decided")
 	default:
 		f.disagree("it is deleted in the Registry, and no storage has its tombstone: these storages are older than the Registry")
@@ -550,10 +576,8 @@ func (c *comparing) looked(ctx context.Context, id string) error {
 		}
 	}
 	for _, root := range c.Roots {
-		switch _, err := root.Tombstone(ctx, id); {
-		case err == nil:
-			return nil // without Apply the deletion was not entered
-		case !errors.Is(err, storage.ErrNotFound):
+		is, err := isBuried(ctx, root, id, c.stones)
+		if err != nil || is { // without Apply the deletion was not entered
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package rebuild
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/receipt"
+	"github.com/holdfast/holdfast/storage"
 )
 
 // Options say what is rebuilt.
@@ -78,7 +80,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		return r.report, err
 	}
 	s := signed{
-		roots: r.Roots, keys: r.Keys, atOnce: r.AtOnce, to: r.To, look: r.DryRun, places: w.places, forks: r.forks,
+		roots: r.Roots, keys: r.Keys, stones: r.Keys, atOnce: r.AtOnce, to: r.To, look: r.DryRun, places: w.places, forks: r.forks,
 		unreadable: r.unreadable, contradicted: r.contradicted,
 		progress: func(compared int64) { r.report.Compared = compared; r.progress() },
 	}
@@ -259,6 +261,10 @@ func (o *Object) faulty() bool {
 
 // tombstone enters a deleted object. One that is entered already, as in object, is counted again.
 func (r *run) tombstone(ctx context.Context, b *buried) error {
+	if !b.trusted {
+		b.Copies[0].fault("none of the keys signed its tombstone, which does not count")
+		return r.unreadable(&b.Object)
+	}
 	_, gone, err := r.To.EnteredHead(ctx, b.ID)
 	if err != nil {
 		return err
@@ -283,7 +289,7 @@ type buried struct {
 	Object
 	deletion registry.Deletion
 	stone    receipt.Tombstone
-	trusted  bool // it is signed by a trusted key
+	trusted  bool // a trusted key signed it, or any is trusted: only then the object counts as deleted
 }
 
 // key returns the key that signed the tombstone; no ID: nobody who is trusted did.
@@ -292,6 +298,18 @@ func (b *buried) key() (k registry.ReceiptKey) {
 		k = registry.ReceiptKey{ID: b.stone.Key, PublicKey: b.stone.PublicKey, FirstUsedAt: b.stone.ApprovedAt}
 	}
 	return k
+}
+
+// isBuried reports whether a storage has a tombstone of an object that can be read and that a trusted key signed.
+func isBuried(ctx context.Context, root ocfl.Named, id string, keys []receipt.PublicKey) (bool, error) {
+	text, err := root.Tombstone(ctx, id)
+	if errors.Is(err, storage.ErrNotFound) || unreadable(err) {
+		return false, nil
+	} else if err != nil {
+		return false, fmt.Errorf("look for the tombstone of %s in storage %s: %w", id, root.Name, err)
+	}
+	b, err := buriedIn(root.Name, text, keys)
+	return err == nil && b.trusted && b.ID == id, nil
 }
 
 // entered returns the deleted object to be entered.
@@ -318,9 +336,6 @@ func buriedIn(storage string, text []byte, keys []receipt.PublicKey) (*buried, e
 	if err != nil {
 		b.Copies[0].fault("a tombstone of %q cannot be read: %v", stone.Object, err)
 		return b, err
-	}
-	if !trusted && len(keys) > 0 {
-		b.Copies[0].fault("none of the keys signed its tombstone")
 	}
 	b.deletion = registry.Deletion{
 		ObjectID: stone.Object, Status: registry.DeletionDeleted, Reason: stone.Reason, AskedBy: stone.AskedBy, AskedAt: stone.AskedAt,

@@ -13,7 +13,6 @@ import (
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/receipt"
-	"github.com/holdfast/holdfast/storage"
 )
 
 // portion is how many objects are read between two notes of how far it is.
@@ -23,10 +22,10 @@ const portion = 256
 // their folders. All its functions must be set.
 type walk struct {
 	roots  ocfl.Roots
-	keys   []receipt.PublicKey // that are trusted
+	keys   []receipt.PublicKey // of tombstones that count; without any, all count
 	atOnce int
 	state  *registry.RebuildState // how far it is
-	// tombstone is called once for each object that has a tombstone.
+	// tombstone is called once for each object that has a tombstone that counts, and for each that does not.
 	tombstone func(ctx context.Context, b *buried) error
 	// object is called once for each object, several at once.
 	object func(ctx context.Context, id string, in registry.Place) error
@@ -72,10 +71,15 @@ func (w *walk) passed(i int) bool {
 // tombstones reads the tombstones of one storage that no storage before it has.
 func (w *walk) tombstones(ctx context.Context, i int, root ocfl.Named) error {
 	for text, err := range root.Tombstones(ctx) {
-		if err != nil {
+		if err != nil && !unreadable(err) {
 			return err
 		}
-		b, err := buriedIn(root.Name, text, w.keys)
+		b := &buried{Object: Object{Copies: []Copy{{Storage: root.Name}}}}
+		if err != nil {
+			b.Copies[0].fault("a tombstone cannot be read: %v", err)
+		} else {
+			b, err = buriedIn(root.Name, text, w.keys)
+		}
 		if err != nil {
 			if err := w.unreadable(&b.Object); err != nil {
 				return err
@@ -84,13 +88,11 @@ func (w *walk) tombstones(ctx context.Context, i int, root ocfl.Named) error {
 		}
 		had := false
 		for _, earlier := range w.roots[:i] {
-			text, err := earlier.Tombstone(ctx, b.ID)
-			if err == nil {
-				_, damaged := buriedIn(earlier.Name, text, w.keys)
-				had = had || damaged == nil
-			} else if !errors.Is(err, storage.ErrNotFound) {
+			is, err := isBuried(ctx, earlier, b.ID, w.keys)
+			if err != nil {
 				return err
 			}
+			had = had || is
 		}
 		if had {
 			continue

@@ -259,6 +259,8 @@ type Reconciling interface {
 	RecordedAfter(ctx context.Context, after string, limit int) ([]string, error)
 	// TakenIDs returns those of the local ids that belong to other objects than this one.
 	TakenIDs(ctx context.Context, objectID string, ids []OwnedID) ([]TakenID, error)
+	// ReceiptKeys lists the public keys that the Registry knows, by first use.
+	ReceiptKeys(ctx context.Context) ([]ReceiptKey, error)
 	// EventHash returns the hash of an event of an object's chain; "" if it is not there.
 	EventHash(ctx context.Context, objectID string, seq int64) (string, error)
 	// WithdrawVersion withdraws the announced version of an object, whose place in the storages another

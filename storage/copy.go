@@ -109,7 +109,7 @@ func ReadAll(ctx context.Context, s Store, key string, limit int64) ([]byte, err
 		return nil, fmt.Errorf("read %q: %w", key, err)
 	}
 	if int64(len(data)) > limit {
-		return nil, fmt.Errorf("read %q: larger than %d bytes", key, limit)
+		return nil, fmt.Errorf("read %q: %w: it has more than %d bytes", key, ErrTooLarge, limit)
 	}
 	return data, nil
 }

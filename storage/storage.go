@@ -29,6 +29,8 @@ var (
 	// ErrNotFound says that no committed object has this key, or that a checkpoint's bytes are
 	// gone.
 	ErrNotFound = errors.New("storage: object not found")
+	// ErrTooLarge says that an object has more bytes than are read into memory.
+	ErrTooLarge = errors.New("storage: object is too large")
 	// ErrExists says that the key already has a committed object, which is unchanged and durable.
 	ErrExists = errors.New("storage: object exists")
 	// ErrNoSpace says that the volume, or the quota on it, is full. Committed objects are
