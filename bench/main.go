@@ -3,7 +3,8 @@
 //
 // `bench seed` fills a database with a million items. `bench registry` measures a Registry on it.
 // `bench objects` fills a new one with objects and measures what the next ones cost. `bench rebuild`
-// measures how a Registry is made again from a storage of many objects, and compared with it. `bench soak`
+// measures how a Registry is made again from a storage of many objects, and compared with it; with -adopt
+// also how objects of another program are adopted. `bench soak`
 // keeps Holdfast at work for an hour and shows whether it grows.
 //
 // It works in a folder of its own and removes it, uses free ports of 127.0.0.1, and ends every

@@ -284,6 +284,22 @@ func (h *holdfast) makeFound() []*found {
 // adoptFound adopts what can be adopted of roots, and returns those with such objects.
 func (h *holdfast) adoptFound(all []*found) (some []*found) {
 	h.t.Helper()
+	for _, c := range []struct {
+		storage, address, collection string
+		code                         int
+		says                         []string
+	}{
+		{"fedora", all[0].address, "fedora", 7, []string{"26 would be adopted (60 versions", "150 would be refused", "nothing was changed"}},
+		{"fedora", "fedora=file://" + all[0].folder, "fedora", 2, []string{"no layout was given", "?layout="}},
+		{"elsewhere", all[0].address, "fedora", 1, []string{"--storage elsewhere=ADDRESS"}},
+		{"fedora", all[0].address, "nowhere", 4, []string{"holdfast collection create nowhere"}},
+	} {
+		r := h.runIn("", "adopt", c.storage, "--storage", c.address, "--dir", h.dir, "--collection", c.collection, "--dry-run")
+		if r.code != c.code {
+			h.t.Errorf("adopt %s of %s into %s ended with %d, want %d", c.storage, c.address, c.collection, r.code, c.code)
+		}
+		says(h.t, "adopt", r.stdout+r.stderr, c.says...)
+	}
 	for _, f := range all {
 		code := 0
 		if f.want.Refused > 0 {

@@ -43,6 +43,7 @@ type Adoption struct {
 	Versions int64 `json:"versions"` // of the adopted objects
 	Files    int64 `json:"files"`    // content files of these
 	Bytes    int64 `json:"bytes"`
+	Before   int64 `json:"-"` // how many of Objects killed runs before this one had read
 }
 
 // Adopted is an object that was adopted, or refused.
@@ -129,6 +130,7 @@ func (a *adopting) begin(ctx context.Context) error {
 		if err := goOn(&a.state, before, &a.report); err != nil {
 			return err
 		}
+		a.report.Before = a.report.Objects
 	}
 	return a.save(ctx)
 }

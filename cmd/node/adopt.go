@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast/holdfast/noid"
 	"github.com/holdfast/holdfast/rebuild"
+	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/receipt"
 	"github.com/holdfast/holdfast/registry/sqldb"
 	"github.com/holdfast/holdfast/registry/sqlstore"
@@ -37,7 +38,7 @@ func Adopt(ctx context.Context, c Common, o AdoptOptions) (report rebuild.Adopti
 		}
 		root, err := roots.Of(o.Storage)
 		if err != nil {
-			return err
+			return fmt.Errorf("storage %q is not known; name it: --storage %s=ADDRESS", o.Storage, ShellWord(o.Storage))
 		}
 		if o.Dir != "" && o.ReceiptKey == nil {
 			if o.ReceiptKey, err = (&folder{path: o.Dir}).receiptKey(); err != nil {
@@ -60,8 +61,10 @@ func Adopt(ctx context.Context, c Common, o AdoptOptions) (report rebuild.Adopti
 			return err
 		}
 		collection, err := to.Collection(ctx, o.Collection)
-		if err != nil {
-			return fmt.Errorf("collection %s: %w", o.Collection, err)
+		if errors.Is(err, registry.ErrNotFound) {
+			return fmt.Errorf("%w; make it first, with its owner: holdfast collection create %s", err, ShellWord(o.Collection))
+		} else if err != nil {
+			return err
 		}
 		if collection.Profile.Owner == "" {
 			return fmt.Errorf("the profile of collection %s has no owner, to whom the objects would belong", o.Collection)

@@ -41,7 +41,10 @@ type newRoot struct {
 // make makes the root.
 func (r newRoot) make(ctx context.Context) (*ocfl.Root, error) {
 	root, err := ocfl.OpenRoot(ctx, r.store, "", r.layout)
-	if errors.Is(err, ocfl.ErrLayout) {
+	switch {
+	case errors.Is(err, ocfl.ErrLayout) && r.layout == nil:
+		err = fmt.Errorf("%w; name the layout by which the root was made in its address, such as ADDRESS?%s=0003 (docs/operating.md, Layout)", err, layoutParameter)
+	case errors.Is(err, ocfl.ErrLayout):
 		err = fmt.Errorf("%w; a storage root keeps its first layout: leave %s out, or name another folder", err, layoutParameter)
 	}
 	return root, err

@@ -34,7 +34,7 @@ func AdoptCommand(a *cli.App) *cobra.Command {
 	f.add(cmd, "the folder `DIR` of up, which must be stopped", "the Registry's database")
 	cmd.Flags().StringVar(&f.collection, "collection", "", "the `COLLECTION` that the objects come to; its profile says who owns them")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "read everything, say what would be refused, and change nothing")
-	cmd.Flags().BoolVar(&f.unsigned, "unsigned", false, "write receipts that nobody signed, where the Registry has no HOLDFAST_RECEIPT_KEY")
+	cmd.Flags().BoolVar(&f.unsigned, "unsigned", false, "write receipts without a signature, for a Registry that has no HOLDFAST_RECEIPT_KEY")
 	cmd.Flags().BoolVar(&a.JSON, "json", false, "print JSON, one object a line")
 	return cli.WithHelp(helpTexts, cmd)
 }
@@ -74,7 +74,7 @@ func runAdopt(ctx context.Context, a *cli.App, f adoptFlags, name string) error 
 	o.Found = func(found rebuild.Adopted) error { return printAdopted(a, f.dryRun, found) }
 	o.Progress = func(r rebuild.Adoption) {
 		if due() {
-			a.Note("%s", adoptionText(r, time.Since(begun)))
+			a.Note("%s", adoptionText(r, f.dryRun, time.Since(begun)))
 		}
 	}
 	report, err := node.Adopt(ctx, common(a, c), o)
@@ -85,16 +85,21 @@ func runAdopt(ctx context.Context, a *cli.App, f adoptFlags, name string) error 
 	if a.JSON {
 		err = a.PrintJSON(adopted{report, f.dryRun, spent.Seconds()})
 	} else {
-		_, err = fmt.Fprintln(a.Out, adoptionText(report, spent))
+		_, err = fmt.Fprintln(a.Out, adoptionText(report, f.dryRun, spent))
 	}
 	if err != nil {
 		return err
 	}
-	if f.dryRun {
+	switch {
+	case f.dryRun:
 		a.Note("nothing was changed")
+	case report.Refused > 0:
+		a.Note("%s", terminal.Plural(report.Refused, "object was refused and left as it is", "objects were refused and left as they are"))
+	}
+	if !f.dryRun && report.Adopted+report.Known > 0 {
+		a.Note("next, name storage %s in HOLDFAST_STORAGE_URL of all processes and in the profile of collection %s, and restart them", name, f.collection)
 	}
 	if report.Refused > 0 {
-		a.Note("%s", terminal.Plural(report.Refused, "object was refused and left as it is", "objects were refused and left as they are"))
 		return exit.Held.Err()
 	}
 	return nil
@@ -116,9 +121,13 @@ func printAdopted(a *cli.App, dry bool, f rebuild.Adopted) error {
 	return err
 }
 
-// adoptionText says what an adoption did so far, and how fast.
-func adoptionText(r rebuild.Adoption, spent time.Duration) string {
-	return fmt.Sprintf("%s read: %d adopted (%s, %s, %s), %d known, %d refused, %s", terminal.Plural(r.Objects, "object", "objects"), r.Adopted,
-		terminal.Plural(r.Versions, "version", "versions"), terminal.Plural(r.Files, "file", "files"), terminal.SizeText(r.Bytes), r.Known, r.Refused,
-		paceText(r.Objects, spent))
+// adoptionText says what an adoption did so far, or would do, and how fast.
+func adoptionText(r rebuild.Adoption, dry bool, spent time.Duration) string {
+	adopted, refused := "adopted", "refused"
+	if dry {
+		adopted, refused = "would be adopted", "would be refused"
+	}
+	return fmt.Sprintf("%s read: %d %s (%s, %s, %s), %d known, %d %s, %s", terminal.Plural(r.Objects, "object", "objects"), r.Adopted, adopted,
+		terminal.Plural(r.Versions, "version", "versions"), terminal.Plural(r.Files, "file", "files"), terminal.SizeText(r.Bytes), r.Known, r.Refused, refused,
+		paceText(r.Objects-r.Before, spent))
 }
