@@ -32,7 +32,7 @@ func (f *storedFlags) add(cmd *cobra.Command, dir, database string) {
 	cmd.Flags().StringVar(&f.dir, "dir", "", dir)
 	cmd.Flags().StringVar(&f.database, "database", "", database+", sqlite:PATH or postgres://... (default HOLDFAST_DATABASE_URL, or that of --dir)")
 	cmd.Flags().StringArrayVar(&f.storages, "storage", nil, "a storage, `NAME=ADDRESS`, by the name that it had; may be repeated (default HOLDFAST_STORAGE_URL)")
-	cmd.Flags().IntVar(&f.atOnce, "at-once", 8, "how many objects are read at once")
+	cmd.Flags().IntVar(&f.atOnce, "at-once", 8, "how many objects are read at once; more for storages on S3, such as 64")
 }
 
 // addKey adds the flag for the keys of the receipts that are read.
