@@ -1,11 +1,13 @@
 package e2e
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -16,6 +18,7 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/interim/redis/redistest"
+	"github.com/holdfast/holdfast/registry"
 )
 
 // few is a fleet of few processes that serves all stages.
@@ -273,6 +276,44 @@ func TestRoles_Start(t *testing.T) {
 			t.Errorf("without Redis it answers %d, want 503", got)
 		}
 		f.cache.Restart()
+	})
+	t.Run("a restored Registry says so until it was reconciled", func(t *testing.T) {
+		server := f.proc("registry", 0)
+		reconcile := func(code int, args ...string) string {
+			t.Helper()
+			r := f.role(server, nil, append([]string{"reconcile", "--apply"}, args...)...)
+			if r.code != code {
+				t.Errorf("reconcile ended with %d, want %d: %s%s", r.code, code, r.stdout, r.stderr)
+			}
+			return r.stdout + r.stderr
+		}
+		server.stop()
+		damaged := filepath.Join(f.place("storage"), "damaged")
+		for name, text := range map[string]string{"0=ocfl_object_1.1": "ocfl_object_1.1\n", "inventory.json": "{"} {
+			if err := errors.Join(os.MkdirAll(damaged, 0o755), os.WriteFile(filepath.Join(damaged, name), []byte(text), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		says(t, "reconcile", reconcile(1, "--restored"), "a person must judge")
+		if err := os.RemoveAll(damaged); err != nil {
+			t.Fatal(err)
+		}
+		server.start()
+		says(t, "the log", server.log(), "restored from a backup")
+		says(t, "the queue", f.must(0, "queue", "status").stdout, "RESTORED")
+		says(t, "the first page", f.page("/"), "This Registry was restored from a backup", "holdfast reconcile")
+		if holds := rows[registry.Hold](f.holdfast, "hold", "list"); len(holds) != len(registry.RestoredStages()) {
+			t.Errorf("%d holds, want one for each of %v", len(holds), registry.RestoredStages())
+		}
+		server.stop()
+		says(t, "reconcile", reconcile(0), "the Registry is released")
+		server.start()
+		if holds := rows[registry.Hold](f.holdfast, "hold", "list"); len(holds) > 0 {
+			t.Errorf("a released Registry holds %v", holds)
+		}
+		if text := f.page("/"); strings.Contains(text, "restored from a backup") {
+			t.Error("the first page of a released Registry says that it was restored")
+		}
 	})
 }
 
