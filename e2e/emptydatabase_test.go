@@ -53,7 +53,7 @@ func TestEmptyDatabase_StorageHoldsObjects(t *testing.T) {
 		t.Errorf("up ended with %d, want 2", refused.code)
 	}
 	says(t, "the start", refused.stderr, "HOLDFAST_STORAGE_URL", `storage "storage"`, filepath.Join(h.dir, "storage"), "objects that the Registry does not know",
-		kept, "from its backup", "holdfast storage accept")
+		kept, "from its backup", "holdfast rebuild", "holdfast adopt", "holdfast storage accept")
 	if after := files(t, filepath.Join(h.dir, "storage")); !maps.Equal(after, before) {
 		t.Errorf("the start changed the storage: it has %d files, had %d", len(after), len(before))
 	}
