@@ -131,7 +131,16 @@ func (j *Judge) Of(ctx context.Context, in Place) (*Judgement, error) {
 }
 
 func (j *Judge) ofReceipts(ctx context.Context, out *Judgement, files Files) error {
-	for version := 1; version <= max(out.In.Head, slices.Max(append(files.Receipts, 0))); version++ {
+	var versions []int
+	for version := range out.In.Head {
+		versions = append(versions, version+1)
+	}
+	for _, version := range files.Receipts { // a name may have any number
+		if version > out.In.Head {
+			versions = append(versions, version)
+		}
+	}
+	for _, version := range versions {
 		f := File{Version: version}
 		want, err := j.receipt(ctx, out.In.ID, version)
 		if err != nil {
@@ -139,8 +148,6 @@ func (j *Judge) ofReceipts(ctx context.Context, out *Judgement, files Files) err
 		}
 		_, there := slices.BinarySearch(files.Receipts, version)
 		switch {
-		case !there && version > out.In.Head:
-			continue
 		case want == nil && there:
 			out.Other = append(out.Other, f)
 			continue
