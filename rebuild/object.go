@@ -154,6 +154,10 @@ func (o *Object) with(version int) *Copy {
 	return nil
 }
 
+// mostMissing is how many versions in a row may lack their inventories, so that a damaged or forged number of
+// versions does not keep a rebuild busy for ever.
+const mostMissing = 1000
+
 // find reads the inventories of all versions in one storage. id is the object's there. there is false if it
 // has no such object.
 func find(ctx context.Context, root ocfl.Named, id string) (c Copy, there bool, err error) {
@@ -173,7 +177,12 @@ func find(ctx context.Context, root ocfl.Named, id string) (c Copy, there bool, 
 	if damage != nil {
 		c.fault("%v: its versions' own inventories count", damage)
 	}
+	missing := 0 // versions in a row before this one
 	for version := 1; ; version++ {
+		if missing == mostMissing {
+			c.fault("the inventories of %d versions in a row are missing, and the object's inventory says that it has %d versions: nothing after version %d counts", missing, head.Head, version-1)
+			return c, true, nil
+		}
 		folder := head.VersionFolder(version)
 		if version > head.Head {
 			written, other, err := c.written(ctx, head.Key+"/"+folder)
@@ -194,6 +203,11 @@ func find(ctx context.Context, root ocfl.Named, id string) (c Copy, there bool, 
 		}
 		if version > head.Head {
 			c.unshown = version
+		}
+		if errors.Is(err, ocfl.ErrNotFound) {
+			missing++
+		} else {
+			missing = 0
 		}
 		if unreadable(err) || errors.Is(err, ocfl.ErrNotFound) {
 			c.fault("%s: its sidecar cannot be read: %v", inventory, err)

@@ -133,6 +133,9 @@ func (w *walk) objects(ctx context.Context, i int, root ocfl.Named) error {
 			} else if err != nil {
 				return err
 			}
+			if !root.InPlace(found) { // nothing looks for it there
+				return w.unreadable(&Object{ID: found.ID, Copies: []Copy{{Storage: root.Name, Faults: []string{fmt.Sprintf("folder %s: %s", found.Key, misplaced)}}}})
+			}
 			if had, err := w.inEarlier(ctx, i, found.ID); had || err != nil {
 				return err
 			}
@@ -177,6 +180,9 @@ func ARKOf(stored string) string {
 
 // strange is the fault of an object that nobody adopted.
 const strange = "its identifier is no ARK, and no receipt beside it says which ARK it has: it is not Holdfast's (holdfast adopt takes such objects in)"
+
+// misplaced is the fault of an object that lies in another folder than that of its identifier.
+const misplaced = "it is not the folder of the object whose identifier it has: it is a copy, or was moved; move it away, or back to its place (docs/operating.md, Foreign files)"
 
 // nameOf returns the ARK of an object of a storage, and how it lies there: its identifier there, if that is
 // an ARK, or else the one that its receipts name. "": neither says.

@@ -177,3 +177,29 @@ func TestRebuild_RootInventoryDamaged(t *testing.T) {
 		}
 	}
 }
+
+// TestRebuild_ForgedHead: an inventory that tells of versions without end does not keep a rebuild busy; the versions
+// that are there count.
+func TestRebuild_ForgedHead(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	want := seen(t, p.registry, p.object.ID)
+	for _, root := range p.deps.Objects {
+		key, err := root.ObjectKey(p.object.ID)
+		must(t, err)
+		text, err := storage.ReadAll(t.Context(), root.Store(), key+"/inventory.json", 1<<20)
+		must(t, err)
+		forged := strings.Replace(string(text), `"head": "v1"`, `"head": "v2000000000"`, 1)
+		if forged == string(text) {
+			t.Fatalf("the inventory is %s", forged)
+		}
+		must(t, root.Store().Replace(t.Context(), key+"/inventory.json", []byte(forged)))
+	}
+	to, report, said := p.rebuiltWith(t, rebuild.Options{Roots: p.deps.Objects})
+	if report != (rebuild.Report{Objects: 1, Damaged: 1}) || strings.Count(said, "nothing after version 1001 counts") != 2 {
+		t.Errorf("report %+v: %.2000s", report, said)
+	}
+	if diff := cmp.Diff(want, seen(t, to, p.object.ID)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
