@@ -34,6 +34,9 @@ type Copies struct {
 	// Keys are those that signed files that are right, each with the first time that these know of.
 	Keys []registry.ReceiptKey
 	from map[File]*judged
+	// vouched is the last event that a file signed by one of the keys vouches for, by its own hash or as one before
+	// it; nil: without keys, all count.
+	vouched *int64
 }
 
 // judged is a file of evidence in a copy.
@@ -75,6 +78,14 @@ func Compare(ctx context.Context, id string, keys []receipt.PublicKey, fork Fork
 		out.addKey(j)
 	}
 	fork.leave(all)
+	if len(keys) > 0 {
+		out.vouched = new(int64)
+		for _, j := range all {
+			if j.right {
+				*out.vouched = max(*out.vouched, j.span.Last())
+			}
+		}
+	}
 	has := make([]map[File]bool, len(in))
 	for i := range in {
 		has[i] = map[File]bool{}
@@ -209,7 +220,8 @@ func (c *Copies) Header(ctx context.Context, version int) (h receipt.Header, err
 }
 
 // Read is Object.Read with each file from the copy that was chosen for it. What a receipt that is not
-// Right says must not be relied on; its events are passed on if their hashes say that they are right.
+// Right says must not be relied on; its events are passed on if their hashes say that they are right. Of trusted
+// keys no events are passed on after the last one for which a file that is right vouches.
 func (c *Copies) Read(ctx context.Context, r Reader) (*Report, error) {
 	limits := map[File]int64{}
 	for f, j := range c.from {
@@ -217,6 +229,7 @@ func (c *Copies) Read(ctx context.Context, r Reader) (*Report, error) {
 			limits[f] = j.ends()
 		}
 	}
+	r.most = c.vouched
 	return read(ctx, c.ID, c.Files, limits, c.open, r)
 }
 
@@ -233,6 +246,9 @@ func (c *Copies) open(ctx context.Context, f File) (io.ReadCloser, error) {
 func (c *Copies) Ends() (last int64) {
 	for _, f := range c.Files.Segments {
 		last = max(last, c.from[f].ends())
+	}
+	if c.vouched != nil {
+		last = min(last, *c.vouched)
 	}
 	return last
 }

@@ -70,3 +70,39 @@ func TestCompare(t *testing.T) {
 		t.Error("a damaged receipt counts as right")
 	}
 }
+
+// TestCompare_Untrusted: with trusted keys no event counts for which no file vouches that one of them signed. One that
+// such a file follows does, because the chain of hashes covers it.
+func TestCompare_Untrusted(t *testing.T) {
+	t.Parallel()
+	other, err := receipt.ParseKey(receipt.NewKey())
+	must(t, err)
+	for name, key := range map[string]*receipt.Key{"another key": other, "nobody": nil} {
+		r, o := newRecord(t), object()
+		r.happen(3)
+		must(t, evidence.KeepReceipts(t.Context(), r, r.version(t), o))
+		signed, own := r.last(), r.key
+		keep := func(by *receipt.Key, n int64) {
+			r.happen(int(n))
+			r.key = by
+			r.keep(t, o, r.last()-n+1, r.last())
+			r.key = own
+		}
+		counts := func(keys []receipt.PublicKey, want int64) {
+			t.Helper()
+			c, err := evidence.Compare(t.Context(), ark, keys, evidence.Fork{}, o)
+			must(t, err)
+			var last int64
+			report, err := c.Read(t.Context(), evidence.Reader{Event: func(e receipt.Event, _ string) error { last = e.Seq; return nil }})
+			must(t, err)
+			if last != want || report.Last != want || c.Ends() > want {
+				t.Errorf("%s, %d keys: event %d of %d counts, want %d; the report ends with %d, the segments with %d", name, len(keys), last, r.last(), want, report.Last, c.Ends())
+			}
+		}
+		keep(key, 2)
+		counts(r.trusted(), signed)
+		counts(nil, r.last())
+		keep(own, 1)
+		counts(r.trusted(), r.last())
+	}
+}

@@ -34,6 +34,7 @@ type Reader struct {
 	Event func(e receipt.Event, hash string) error
 
 	header func(receipt.Header) // is called with the header of each file; nil: none
+	most   *int64               // events after this one do not count; nil: all do
 }
 
 // Header returns the header of a version's receipt; there is false if there is none that can be read. It
@@ -239,7 +240,7 @@ func (r *reading) join(f File, h receipt.Header) {
 
 // event takes the next event of the chain from a file.
 func (r *reading) event(f File, e receipt.Event, hash string) error {
-	if f.Version == 0 && e.Seq > r.ends(f) {
+	if f.Version == 0 && e.Seq > r.ends(f) || r.most != nil && e.Seq > *r.most {
 		return nil
 	}
 	switch {
