@@ -170,7 +170,7 @@ func waiting(w registry.StorageWaits) string {
 		parts = append(parts, fmt.Sprintf("%s jobs, copies and batches that write to it are over", registry.CountText(w.Items)))
 	}
 	if w.Damaged > 0 {
-		parts = append(parts, fmt.Sprintf("the damaged files of %s objects are mended", registry.CountText(w.Damaged)))
+		parts = append(parts, fmt.Sprintf("the damaged files of %s are mended", terminal.Plural(w.Damaged, "object", "objects")))
 	}
 	if len(parts) == 0 {
 		return "all objects were looked at once more"
