@@ -15,7 +15,6 @@ import (
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/premis"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/workers/identity"
 	"github.com/holdfast/holdfast/workers/pace"
 	"github.com/holdfast/holdfast/workers/result"
 	"github.com/holdfast/holdfast/workers/room"
@@ -63,7 +62,7 @@ func (w *Copy) Work(ctx context.Context, item *base.Item) error {
 	if err != nil {
 		return err
 	}
-	head, object, err := w.lock(ctx, item, spec.ObjectID, to)
+	head, object, err := lockWithFolders(ctx, w.Registry, item, spec.ObjectID, to)
 	var locked *registry.LockedError
 	var gone *registry.GoneError
 	switch {
@@ -118,21 +117,6 @@ func (w *Copy) Work(ctx context.Context, item *base.Item) error {
 		Detail: fmt.Sprintf("versions 1 to %d copied to %s, every file read back and verified by %s", head, strings.Join(places, ", "), algorithm),
 	}}
 	return w.Registry.RecordCopy(ctx, item.Lease(), record)
-}
-
-// lock takes the locks of an object, and of its folders in the storages where another object could get them.
-// It returns the object and its newest version.
-func (w *Copy) lock(ctx context.Context, item *base.Item, id string, to ocfl.Roots) (head int, o registry.Object, err error) {
-	if head, err = w.Registry.LockObject(ctx, item.Lease(), id); err != nil {
-		return 0, o, err
-	}
-	if o, err = w.Registry.Object(ctx, id); err != nil {
-		return 0, o, err
-	}
-	if folders := identity.Folders(to, item, o.Stored()); len(folders) > 0 {
-		head, err = w.Registry.LockObject(ctx, item.Lease(), id, folders...)
-	}
-	return head, o, err
 }
 
 // admit refuses to copy an object to a storage whose layout has no folder for it, or where its folder is

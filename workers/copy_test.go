@@ -291,7 +291,7 @@ func TestStorage_Unknown(t *testing.T) {
 }
 
 // TestStorage_OneFolder: of two objects that would share a folder in a new storage one is copied. Nothing of
-// the other is written there, neither meanwhile nor afterwards.
+// the other is written there, neither meanwhile nor afterwards, until the one is deleted.
 func TestStorage_OneFolder(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(d *workers.Deps) { d.Policy = func(registry.Stage) base.Worker { return base.Worker{Attempts: 1} } })
@@ -301,37 +301,64 @@ func TestStorage_OneFolder(t *testing.T) {
 	one, two := r.complete(r.named("ark:/12345/X", "one")), r.complete(r.named("ark:/99999/X", "two"))
 	r.change(registry.StorageChange{Name: second, Act: registry.ActFill})
 	ids := r.align() // by the objects' identifiers
-
-	c, err := r.registry.Claim(t.Context(), registry.ClaimRequest{
-		RequestID: "one", Stage: registry.Copy, Hint: ids[0], Worker: "w", Lease: time.Hour, MaxAttempts: 5, StuckAfter: time.Hour,
-	})
-	must(t, err)
-	if c.Item.ID != ids[0] {
-		t.Fatalf("claimed %s", c.Item.ID)
+	// waits sees that an item waits while the copy of an object has the folder.
+	waits := func(item, copyOf string, o registry.Object) {
+		t.Helper()
+		c, err := r.registry.Claim(t.Context(), registry.ClaimRequest{
+			RequestID: item, Stage: registry.Copy, Hint: copyOf, Worker: "w", Lease: time.Hour, MaxAttempts: 5, StuckAfter: time.Hour,
+		})
+		must(t, err)
+		if c.Item.ID != copyOf {
+			t.Fatalf("claimed %s", c.Item.ID)
+		}
+		_, err = r.registry.LockObject(t.Context(), c.Lease, o.ID, "folder:"+second+":X")
+		must(t, err)
+		_, _ = r.run(item) // what became of it is asked of the Registry
+		why, err := r.registry.Why(t.Context(), item)
+		must(t, err)
+		if why.Reason != registry.ReasonLocked || why.Actor != copyOf {
+			t.Errorf("beside the copy of %s: %+v, want that it waits for %s", o.ID, why, copyOf)
+		}
+		_, err = r.registry.Settle(t.Context(), registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeRetry, Class: registry.SystemFault, Error: "the worker ended"})
+		must(t, err)
+		r.wait(2 * time.Hour)
 	}
-	_, err = r.registry.LockObject(t.Context(), c.Lease, one.ID, "folder:"+second+":X")
-	must(t, err)
-	_, _ = r.run(ids[1]) // what became of it is asked of the Registry
-	why, err := r.registry.Why(t.Context(), ids[1])
-	must(t, err)
-	if why.Reason != registry.ReasonLocked || why.Actor != ids[0] {
-		t.Errorf("beside the other copy: %+v, want that it waits for %s", why, ids[0])
-	}
-	_, err = r.registry.Settle(t.Context(), registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeRetry, Class: registry.SystemFault, Error: "the worker ended"})
-	must(t, err)
-	r.wait(2 * time.Hour)
-	for _, id := range ids {
+	// ends runs an item and checks what becomes of it.
+	ends := func(id string, want registry.Status, note ...string) {
+		t.Helper()
 		_, _ = r.run(id) // likewise
+		it := r.item(id)
+		if it.Status != want {
+			t.Errorf("%s %s is %s: %s", it.Action, id, it.Status, it.Note)
+		}
+		for _, part := range note {
+			if !strings.Contains(it.Note, part) {
+				t.Errorf("%s %s: %q, without %q", it.Action, id, it.Note, part)
+			}
+		}
 	}
-	if it := r.item(ids[0]); it.Status != registry.Completed {
-		t.Errorf("the copy of %s is %s: %s", one.ID, it.Status, it.Note)
+	isWhole := func(o registry.Object) {
+		t.Helper()
+		report, err := flat.Verify(t.Context(), o.ID, ocfl.ValidateOptions{})
+		must(t, err)
+		if faults := report.Errors(); len(faults) > 0 {
+			t.Errorf("the copy of %s has faults: %v", o.ID, faults)
+		}
 	}
-	if it := r.item(ids[1]); it.Status != registry.Failed || !strings.Contains(it.Note, "another layout") || !strings.Contains(it.Note, one.ID) {
-		t.Errorf("the copy of %s is %s: %s", two.ID, it.Status, it.Note)
-	}
-	report, err := flat.Verify(t.Context(), one.ID, ocfl.ValidateOptions{})
-	must(t, err)
-	if faults := report.Errors(); len(faults) > 0 {
-		t.Errorf("the copy of %s has faults: %v", one.ID, faults)
-	}
+
+	waits(ids[1], ids[0], one)
+	ends(ids[0], registry.Completed)
+	ends(ids[1], registry.Failed, "another layout", one.ID)
+	isWhole(one)
+
+	deletion := r.deletion(one)
+	r.command(ids[1], registry.ActRequeue, "")
+	waits(deletion, ids[1], two)
+	isWhole(one)
+	ends(ids[1], registry.Failed, "another layout") // it came first
+	r.wait(2 * time.Hour)
+	ends(deletion, registry.Completed)
+	r.command(ids[1], registry.ActRequeue, "")
+	ends(ids[1], registry.Completed)
+	isWhole(two)
 }

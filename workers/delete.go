@@ -47,15 +47,11 @@ func (w *Delete) Work(ctx context.Context, item *base.Item) error {
 	if !ok {
 		return base.Fatal(errors.New("decode spec: it names no object"))
 	}
-	_, err := w.Registry.LockObject(ctx, item.Lease(), spec.ObjectID)
+	_, o, err := lockWithFolders(ctx, w.Registry, item, spec.ObjectID, w.Roots)
 	var locked *registry.LockedError
 	if errors.As(err, &locked) {
 		return base.Snooze(deleteWait, registry.ReasonLocked, locked.Error())
 	} else if err != nil {
-		return err
-	}
-	o, err := w.Registry.Object(ctx, spec.ObjectID)
-	if err != nil {
 		return err
 	}
 	d, err := w.mark(ctx, item, o)

@@ -28,15 +28,17 @@ func ownRequest(it registry.WorkItem, r registry.IdentifyRequest) error {
 }
 
 // ownFolders returns ErrInvalid unless the keys are those of folders in an item's storages, at most one
-// each. The key of a folder's lock must not be one of an object or a local id.
+// each. A deletion has none of its own: it goes through all storages. The key of a folder's lock must not be
+// one of an object or a local id.
 func ownFolders(it registry.WorkItem, keys []string) error {
-	if len(keys) > len(it.Storages) {
+	deletes := it.Action == registry.DeleteObject
+	if len(keys) > len(it.Storages) && !deletes {
 		return fmt.Errorf("%w: item %s has %d folders, not %d", registry.ErrInvalid, it.ID, len(it.Storages), len(keys))
 	}
 	for _, key := range keys {
 		place, isFolder := strings.CutPrefix(key, "folder:")
 		storage, folder, _ := strings.Cut(place, ":")
-		if !isFolder || folder == "" || !slices.Contains(it.Storages, storage) {
+		if !isFolder || folder == "" || !deletes && !slices.Contains(it.Storages, storage) {
 			return fmt.Errorf("%w: %q is no folder of item %s", registry.ErrInvalid, key, it.ID)
 		}
 	}

@@ -82,11 +82,11 @@ func (w *Namer) admit(ctx context.Context, item *base.Item, id registry.Identity
 	return nil
 }
 
-// Folders returns the locks of the folders that an object has in the item's storages by its identifier there,
-// for folders that another object could share. Without these locks, two objects could be announced for one folder, and only
-// one of them stored.
-func Folders(objects ocfl.Roots, item *base.Item, stored string) (keys []string) {
-	for _, name := range item.Storages {
+// Folders returns the locks of the folders that an object has in some storages by its identifier there, for
+// folders that another object could share. Without these locks, two objects could be announced for one
+// folder, and only one of them stored, or one be stored while the other one is deleted.
+func Folders(objects ocfl.Roots, names []string, stored string) (keys []string) {
+	for _, name := range names {
 		root, err := objects.Of(name)
 		if err != nil {
 			continue // admit reports that
@@ -100,7 +100,7 @@ func Folders(objects ocfl.Roots, item *base.Item, stored string) (keys []string)
 
 // finish locks the object's folders and admits the object, and returns its identity.
 func (w *Namer) finish(ctx context.Context, item *base.Item, ask registry.IdentifyRequest, id registry.Identity) (registry.Identity, error) {
-	if ask.Folders = Folders(w.Objects, item, id.Stored()); len(ask.Folders) > 0 {
+	if ask.Folders = Folders(w.Objects, item.Storages, id.Stored()); len(ask.Folders) > 0 {
 		ask.Refused = ""
 		var err error
 		if id, err = w.Registry.Identify(ctx, item.Lease(), ask); err != nil {

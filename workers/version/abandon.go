@@ -40,7 +40,7 @@ func (w *Maker) Abandon(ctx context.Context, item *base.Item, who registry.Aband
 	if err != nil {
 		return err
 	}
-	if id, err = w.Registry.Identify(ctx, item.Lease(), registry.IdentifyRequest{Folders: identity.Folders(w.Objects, item, id.Stored())}); err != nil {
+	if id, err = w.Registry.Identify(ctx, item.Lease(), registry.IdentifyRequest{Folders: identity.Folders(w.Objects, item.Storages, id.Stored())}); err != nil {
 		return err
 	}
 	version := id.Head + 1

@@ -126,6 +126,11 @@ func checkLocks(f *fixture) {
 		f.invalid(string(stage)+" of another object", err)
 		_, err = f.Store.LockObject(f.Context(), l, mine, "ark:"+theirs)
 		f.invalid(string(stage)+" with another object as a folder", err)
+		if _, err = f.Store.LockObject(f.Context(), l, mine, "folder:some:where"); stage != registry.Delete {
+			f.invalid(string(stage)+" with a folder of a storage that it does not write to", err)
+		} else if err != nil {
+			f.Errorf("a deletion with a folder of any storage: %v", err)
+		}
 		f.free("while it is at "+string(stage), theirs)
 		f.Settle(registry.Settlement{Lease: l, Outcome: registry.OutcomeFailed, Class: registry.SystemFault, Error: "no"})
 	}
