@@ -180,6 +180,26 @@ func (c *Copies) judge(ctx context.Context, i int, f File, keys []receipt.Public
 	return j, nil
 }
 
+// Strange returns a file that is right, that none of some keys signed, and that says more than a record which
+// has versions up to head and events up to last; there is false if there is none. Events that a file of one of
+// these keys follows are not strange, because the chain of hashes covers them.
+func (c *Copies) Strange(keys []receipt.PublicKey, head int, last int64) (strange File, there bool) {
+	known := func(j *judged) bool {
+		return j.right && slices.ContainsFunc(keys, func(k receipt.PublicKey) bool { return k.String() == j.key.PublicKey })
+	}
+	for _, j := range c.from {
+		if known(j) {
+			last = max(last, j.span.Last())
+		}
+	}
+	for _, f := range slices.SortedFunc(maps.Keys(c.from), compare) {
+		if j := c.from[f]; j.right && !known(j) && (f.Version > head || j.span.Last() > last) {
+			return f, true
+		}
+	}
+	return File{}, false
+}
+
 // holds reports whether a copy's files that are right have all events from first to last.
 func (c *Copy) holds(first, last int64) bool { return c.until(first) >= last }
 

@@ -87,7 +87,7 @@ func Reconcile(ctx context.Context, o ReconcileOptions) (Comparison, error) {
 		return c.report, err
 	}
 	var err error
-	if c.stones, err = c.known(ctx); err != nil {
+	if c.known, err = c.knownKeys(ctx); err != nil {
 		return c.report, err
 	}
 	if c.forks, err = forks(ctx, c.Roots, c.Keys); err != nil {
@@ -95,7 +95,7 @@ func Reconcile(ctx context.Context, o ReconcileOptions) (Comparison, error) {
 	}
 	w := walk{
 		places: new(sync.Map),
-		roots:  c.Roots, keys: c.stones, atOnce: c.AtOnce, state: &c.state, tombstone: c.tombstone, object: c.object, save: c.save,
+		roots:  c.Roots, keys: c.known, atOnce: c.AtOnce, state: &c.state, tombstone: c.tombstone, object: c.object, save: c.save,
 		unreadable: func(o *Object) error { return c.add(Finding{Object: *o}, func(r *Comparison) { r.Unreadable++ }) },
 	}
 	if err := w.all(ctx); err != nil {
@@ -105,7 +105,7 @@ func Reconcile(ctx context.Context, o ReconcileOptions) (Comparison, error) {
 		return c.report, err
 	}
 	s := signed{
-		roots: c.Roots, keys: c.Keys, stones: c.stones, atOnce: c.AtOnce, to: c.to, look: true, places: w.places, forks: c.forks,
+		roots: c.Roots, keys: c.Keys, stones: c.known, atOnce: c.AtOnce, to: c.to, look: true, places: w.places, forks: c.forks,
 		unreadable: w.unreadable, contradicted: c.contradicted, lost: c.lost,
 		progress: func(compared int64) { c.report.Compared = compared; c.progress() },
 	}
@@ -122,7 +122,7 @@ type comparing struct {
 	ReconcileOptions
 	to     registry.Reconciling
 	state  registry.RebuildState
-	stones []receipt.PublicKey      // as in walk.keys
+	known  []receipt.PublicKey      // the trusted keys, and those of the record; none: all count
 	forks  map[string]evidence.Fork // as in signed
 	met    met
 
@@ -149,9 +149,9 @@ func (c *comparing) begin(ctx context.Context) error {
 	return c.save(ctx)
 }
 
-// known returns the keys of tombstones that count: those that are trusted, and those that the record knows. For
-// a deletion, which removes bytes from all storages, it does not suffice that anybody signed.
-func (c *comparing) known(ctx context.Context) ([]receipt.PublicKey, error) {
+// knownKeys returns the keys of tombstones, receipts and events that count: those that are trusted, and those that
+// the record knows. For what changes a record it does not suffice that anybody signed.
+func (c *comparing) knownKeys(ctx context.Context) ([]receipt.PublicKey, error) {
 	out := slices.Clone(c.Keys)
 	recorded, err := c.to.ReceiptKeys(ctx)
 	if err != nil {
@@ -258,6 +258,11 @@ func (c *comparing) object(ctx context.Context, id string, in registry.Place) er
 		return c.add(*f, func(r *Comparison) { r.Unreadable++ })
 	}
 	f.compare(k, c.Roots)
+	if len(c.known) > 0 {
+		if file, there := f.evidence.Strange(c.known, k.Head, k.LastEvent); there {
+			f.disagree("%s says more than the Registry has, and none of the known keys signed it, so nothing of the object was adopted: if a key of yours signed it, repeat with --key FILE", file)
+		}
+	}
 	if len(f.Disagrees) == 0 {
 		if err := c.adopt(ctx, f, k); err != nil {
 			return err
@@ -285,7 +290,7 @@ func (c *comparing) gone(ctx context.Context, f *Finding, k registry.RecordedObj
 		return false, nil // of a tombstone it would be gone
 	}
 	for _, root := range c.Roots {
-		is, err := isBuried(ctx, root, f.ID, c.stones)
+		is, err := isBuried(ctx, root, f.ID, c.known)
 		if err != nil {
 			return false, err
 		}
@@ -576,7 +581,7 @@ func (c *comparing) looked(ctx context.Context, id string) error {
 		}
 	}
 	for _, root := range c.Roots {
-		is, err := isBuried(ctx, root, id, c.stones)
+		is, err := isBuried(ctx, root, id, c.known)
 		if err != nil || is { // without Apply the deletion was not entered
 			return err
 		}

@@ -2,6 +2,7 @@ package workers_test
 
 import (
 	"bytes"
+	"context"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -80,5 +81,44 @@ func TestTombstone_Forged(t *testing.T) {
 		if deletes := now.Gone == registry.DeletionDeleting; deletes != apply {
 			t.Errorf("apply %t, with its key: the object is %q", apply, now.Gone)
 		}
+	}
+}
+
+// ofOtherKeys is a record that knows other keys than those that signed what the storages have.
+type ofOtherKeys struct {
+	registry.Reconciling
+	key *receipt.Key
+}
+
+func (r ofOtherKeys) ReceiptKeys(context.Context) ([]registry.ReceiptKey, error) {
+	return []registry.ReceiptKey{{PublicKey: r.key.Public().String()}}, nil
+}
+
+// TestReconcile_StrangeKeys: what a record lacks, and no key signed that it knows or that is trusted, is named
+// and not adopted.
+func TestReconcile_StrangeKeys(t *testing.T) {
+	t.Parallel()
+	s := newSignedPair(t)
+	other, err := receipt.ParseKey(receipt.NewKey())
+	must(t, err)
+	in := s.copies(t, func(t *testing.T, name string) storage.Store { return openDir(t, filepath.Join(t.TempDir(), name)) })
+	to := s.restoredOf(t, s.backup)
+	found := found{}
+	o := rebuild.ReconcileOptions{Roots: in, To: ofOtherKeys{to, other}, Now: time.Now, Apply: true, Found: func(f rebuild.Finding) error {
+		if len(f.Disagrees) > 0 {
+			return found.add(f)
+		}
+		return nil
+	}}
+	strange, err := rebuild.Reconcile(t.Context(), o)
+	must(t, err)
+	if strange.Adopted != 0 || strange.Deleted != 0 || strange.Disagree == 0 || !strings.Contains(found.text(s.check.ID), "none of the known keys signed it") {
+		t.Errorf("%+v: %+v", strange, found)
+	}
+	o.Keys = s.trusted()
+	got, err := rebuild.Reconcile(t.Context(), o)
+	must(t, err)
+	if got.Disagree != 0 || got.Adopted == 0 || got.Deleted == 0 {
+		t.Errorf("with its key: %+v, before it %+v", got, strange)
 	}
 }

@@ -144,6 +144,7 @@ func ownCallback(f *fixture) {
 		f.Fatalf("%d items go on", len(all))
 	}
 	spec, _ := registry.DeliverySpecIn(all[0].Spec)
+	good.About = f.Item(id).Heading()
 	f.same("the message", spec, good)
 	// The callback that the collection has by now is its own, too.
 	id = f.JobWithCallback(registrytest.Receiver(), registry.Notify)
