@@ -120,11 +120,11 @@ func Reconcile(ctx context.Context, o ReconcileOptions) (Comparison, error) {
 // comparing is a Reconcile.
 type comparing struct {
 	ReconcileOptions
-	to     registry.Reconciling
-	state  registry.RebuildState
-	known  []receipt.PublicKey      // the trusted keys, and those of the record; none: all count
-	forks  map[string]evidence.Fork // as in signed
-	met    met
+	to    registry.Reconciling
+	state registry.RebuildState
+	known []receipt.PublicKey      // the trusted keys, and those of the record; none: all count
+	forks map[string]evidence.Fork // as in signed
+	met   met
 
 	mu     sync.Mutex
 	report Comparison
