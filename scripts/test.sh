@@ -66,15 +66,15 @@ while read -r package folder; do
 	if grep -qE "$at_once_in" "$folder"/*.go; then watched+=("$package"); else unwatched+=("$package"); fi
 done < <("${GO:-go}" list -f '{{.ImportPath}} {{.Dir}}' ./... | grep -vE "/holdfast/($(IFS='|' && echo "${large[*]}")|e2e|registry/sqlstore|web/protocol) ")
 
-# start PART... runs a part beside those that run, so that cores do not idle while a test waits. If
-# three run, it waits for the end of one.
+# start PART... runs a part beside the one that runs, so that cores do not idle while a test waits.
+# If two run, it waits for the end of either.
 running=0
 start() {
-	if [ $running -eq 3 ]; then wait -n || failed=1; else running=$((running + 1)); fi
+	if [ $running -eq 2 ]; then wait -n || failed=1; else running=$((running + 1)); fi
 	"$@" &
 }
 
-# The longest parts start first, so that all rows end at about the same time. e2e mostly waits for
+# The longest parts start first, so that both rows end at about the same time. e2e mostly waits for
 # its processes, so it runs more tests at once than there are cores.
 start part 'e2e' plain -parallel 4 ./e2e
 start part 'race, packages' race "${watched[@]}"
