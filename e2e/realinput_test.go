@@ -68,7 +68,7 @@ func TestRealInputs(t *testing.T) {
 	in := newInputs(t)
 	second := t.TempDir()
 	// A fault of the system shows at once instead of after its retries.
-	h := up(t, "HOLDFAST_MAX_ATTEMPTS=1", "HOLDFAST_EVIDENCE_WITHIN=0", "HOLDFAST_STORAGE_URL=second=file://"+second)
+	h := up(t, "HOLDFAST_MAX_ATTEMPTS=1", noEventWaits, "HOLDFAST_STORAGE_URL=second=file://"+second)
 	t.Run("rows", func(t *testing.T) {
 		seen := map[int]bool{}
 		for _, row := range in.rows() {
