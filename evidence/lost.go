@@ -26,11 +26,9 @@ func (l losses) of(ctx context.Context, in Object, others []File) (lost []File, 
 	if len(others) == 0 || len(l.known.Lost) == 0 {
 		return nil, nil
 	}
-	keys := make([]receipt.PublicKey, len(l.known.Keys))
-	for i, k := range l.known.Keys {
-		if keys[i], err = receipt.ParsePublicKey(k.PublicKey); err != nil {
-			return nil, fmt.Errorf("read receipt key %s: %w", k.ID, err)
-		}
+	keys, err := receipt.RecordedKeys(l.known.Keys)
+	if err != nil {
+		return nil, err
 	}
 	for _, gap := range l.known.Lost {
 		b := branch{gap: gap, hashes: map[int64]string{gap.After: receipt.Zero}}

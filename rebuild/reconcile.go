@@ -152,19 +152,12 @@ func (c *comparing) begin(ctx context.Context) error {
 // knownKeys returns the keys of tombstones, receipts and events that count: those that are trusted, and those that
 // the record knows. For what changes a record it does not suffice that anybody signed.
 func (c *comparing) knownKeys(ctx context.Context) ([]receipt.PublicKey, error) {
-	out := slices.Clone(c.Keys)
-	recorded, err := c.to.ReceiptKeys(ctx)
+	rows, err := c.to.ReceiptKeys(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, k := range recorded {
-		key, err := receipt.ParsePublicKey(k.PublicKey)
-		if err != nil {
-			return nil, fmt.Errorf("read receipt key %s: %w", k.ID, err)
-		}
-		out = append(out, key)
-	}
-	return out, nil
+	recorded, err := receipt.RecordedKeys(rows)
+	return slices.Concat(c.Keys, recorded), err
 }
 
 // progress tells what was compared so far.

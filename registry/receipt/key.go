@@ -11,6 +11,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/holdfast/holdfast/registry"
 )
 
 // Key signs receipts and checkpoints. It is safe for concurrent use.
@@ -105,6 +107,19 @@ func ParsePublicKey(text string) (PublicKey, error) {
 		return nil, errors.New("a public key is 64 hex digits")
 	}
 	return PublicKey(raw), nil
+}
+
+// RecordedKeys returns the keys that the Registry has of those that signed. Its error names the one that it
+// cannot read.
+func RecordedKeys(rows []registry.ReceiptKey) ([]PublicKey, error) {
+	keys := make([]PublicKey, len(rows))
+	for i, row := range rows {
+		var err error
+		if keys[i], err = ParsePublicKey(row.PublicKey); err != nil {
+			return nil, fmt.Errorf("read receipt key %s: %w", row.ID, err)
+		}
+	}
+	return keys, nil
 }
 
 // ParsePublicKeys reads one or more keys in the form of [PublicKey.PEM] and ignores the text around

@@ -350,19 +350,12 @@ func verdictOf(a wire.CheckpointAudit) string {
 }
 
 // trustedKeys returns all keys that this service ever signed with.
-func trustedKeys(ctx context.Context, r Record) (keys []receipt.PublicKey, err error) {
+func trustedKeys(ctx context.Context, r Record) ([]receipt.PublicKey, error) {
 	rows, err := r.ReceiptKeys(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, row := range rows {
-		key, err := receipt.ParsePublicKey(row.PublicKey)
-		if err != nil {
-			return nil, fmt.Errorf("read receipt key %s: %w", row.ID, err)
-		}
-		keys = append(keys, key)
-	}
-	return keys, nil
+	return receipt.RecordedKeys(rows)
 }
 
 // checkpointInput selects what to compare with the checkpoints.

@@ -97,17 +97,17 @@ func (r wholeRecord) PremisEvents(ctx context.Context, objectID, after string, l
 }
 
 func (s *Service) receiptKeys(ctx context.Context, _ *struct{}) (*endpoint.Output[registry.Page[wire.ReceiptKey]], error) {
-	keys, err := s.Registry.ReceiptKeys(ctx)
+	rows, err := s.Registry.ReceiptKeys(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]wire.ReceiptKey, len(keys))
-	for i, k := range keys {
-		public, err := receipt.ParsePublicKey(k.PublicKey)
-		if err != nil {
-			return nil, fmt.Errorf("read receipt key %s: %w", k.ID, err)
-		}
-		out[i] = wire.ReceiptKey{ID: k.ID, PublicKey: k.PublicKey, PEM: public.PEM(), FirstUsedAt: k.FirstUsedAt}
+	keys, err := receipt.RecordedKeys(rows)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]wire.ReceiptKey, len(rows))
+	for i, k := range rows {
+		out[i] = wire.ReceiptKey{ID: k.ID, PublicKey: k.PublicKey, PEM: keys[i].PEM(), FirstUsedAt: k.FirstUsedAt}
 	}
 	return endpoint.Listed(out), nil
 }
