@@ -45,7 +45,7 @@ type signed struct {
 // all compares the checkpoints of all storages.
 func (s *signed) all(ctx context.Context) error {
 	for _, root := range s.roots {
-		name, err := s.newest(ctx, root)
+		name, _, err := s.newest(ctx, root, receipt.CheckpointLines{})
 		if err != nil {
 			return err
 		}
@@ -66,15 +66,20 @@ func forks(ctx context.Context, roots ocfl.Roots, keys []receipt.PublicKey) (map
 	out := map[string]evidence.Fork{}
 	var newest time.Time
 	for _, root := range roots {
-		name, err := s.newest(ctx, root)
+		gaps := false
+		name, c, err := s.newest(ctx, root, receipt.CheckpointLines{Gap: func(receipt.Gap) error { gaps = true; return nil }})
 		if err != nil {
 			return nil, err
 		}
-		if name == "" {
+		later := c.At.After(newest)
+		if later {
+			newest = c.At
+		}
+		if name == "" || !gaps && len(out) == 0 {
 			continue
 		}
 		ends := map[string]receipt.ChainEnd{}
-		c, err := s.read(ctx, root, name, receipt.CheckpointLines{
+		_, err = s.read(ctx, root, name, receipt.CheckpointLines{ // again: nothing is kept in memory of one that is not right
 			Gap: func(g receipt.Gap) error {
 				f := out[g.Object]
 				if !slices.Contains(f.Gaps, g) {
@@ -94,13 +99,10 @@ func forks(ctx context.Context, roots ocfl.Roots, keys []receipt.PublicKey) (map
 			return nil, err
 		}
 		for id, end := range ends {
-			if f := out[id]; c.At.After(newest) || f.End.Object == "" {
+			if f := out[id]; later || f.End.Object == "" {
 				f.End = end
 				out[id] = f
 			}
-		}
-		if c.At.After(newest) {
-			newest = c.At
 		}
 	}
 	return out, nil
@@ -120,27 +122,28 @@ func (s *signed) read(ctx context.Context, root ocfl.Named, name string, lines r
 	return c, err
 }
 
-// newest returns the name of the newest right checkpoint in a storage; "" if there is none.
-func (s *signed) newest(ctx context.Context, root ocfl.Named) (string, error) {
+// newest returns the newest right checkpoint in a storage and its name; "" if there is none. lines is called for
+// those that it reads, right or not.
+func (s *signed) newest(ctx context.Context, root ocfl.Named, lines receipt.CheckpointLines) (name string, c receipt.Checkpoint, err error) {
 	names, err := root.Checkpoints(ctx)
 	if err != nil {
-		return "", fmt.Errorf("list the checkpoints in storage %s: %w", root.Name, err)
+		return "", c, fmt.Errorf("list the checkpoints in storage %s: %w", root.Name, err)
 	}
 	for _, name := range slices.Backward(names) {
-		_, err := s.read(ctx, root, name, receipt.CheckpointLines{})
+		c, err := s.read(ctx, root, name, lines)
 		if err == nil {
-			return name, nil
+			return name, c, nil
 		}
 		if !errors.Is(err, receipt.ErrCheckpoint) {
-			return "", err
+			return "", c, err
 		}
 		o := &Object{Copies: []Copy{{Storage: root.Name}}}
 		o.Copies[0].fault("checkpoint %s: %v", name, err)
 		if err := s.unreadable(o); err != nil {
-			return "", err
+			return "", c, err
 		}
 	}
-	return "", nil
+	return "", c, nil
 }
 
 // compare compares a checkpoint that is right, several objects at once.
