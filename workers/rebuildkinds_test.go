@@ -140,17 +140,23 @@ func TestRebuild_AssignedTerms(t *testing.T) {
 	}
 }
 
+// writeInventories writes the root inventory of the pair's object in all storages.
+func (p *pair) writeInventories(text string) {
+	p.t.Helper()
+	for _, root := range p.deps.Objects {
+		key, err := root.ObjectKey(p.object.ID)
+		must(p.t, err)
+		must(p.t, root.Store().Replace(p.t.Context(), key+"/inventory.json", []byte(text)))
+	}
+}
+
 // TestRebuild_RootInventoryDamaged: an object whose root inventory is damaged in all copies is what its versions'
 // own inventories say.
 func TestRebuild_RootInventoryDamaged(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
 	want := seen(t, p.registry, p.object.ID)
-	for _, root := range p.deps.Objects {
-		key, err := root.ObjectKey(p.object.ID)
-		must(t, err)
-		must(t, root.Store().Replace(t.Context(), key+"/inventory.json", []byte("{")))
-	}
+	p.writeInventories("{")
 	profile, err := p.registry.Collection(t.Context(), "pair")
 	must(t, err)
 	for _, receipts := range []bool{true, false} {
@@ -184,17 +190,16 @@ func TestRebuild_ForgedHead(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
 	want := seen(t, p.registry, p.object.ID)
-	for _, root := range p.deps.Objects {
-		key, err := root.ObjectKey(p.object.ID)
-		must(t, err)
-		text, err := storage.ReadAll(t.Context(), root.Store(), key+"/inventory.json", 1<<20)
-		must(t, err)
-		forged := strings.Replace(string(text), `"head": "v1"`, `"head": "v2000000000"`, 1)
-		if forged == string(text) {
-			t.Fatalf("the inventory is %s", forged)
-		}
-		must(t, root.Store().Replace(t.Context(), key+"/inventory.json", []byte(forged)))
+	root := p.deps.Objects[0]
+	key, err := root.ObjectKey(p.object.ID)
+	must(t, err)
+	text, err := storage.ReadAll(t.Context(), root.Store(), key+"/inventory.json", 1<<20)
+	must(t, err)
+	forged := strings.Replace(string(text), `"head": "v1"`, `"head": "v2000000000"`, 1)
+	if forged == string(text) {
+		t.Fatalf("the inventory is %s", forged)
 	}
+	p.writeInventories(forged)
 	to, report, said := p.rebuiltWith(t, rebuild.Options{Roots: p.deps.Objects})
 	if report != (rebuild.Report{Objects: 1, Damaged: 1}) || strings.Count(said, "nothing after version 1001 counts") != 2 {
 		t.Errorf("report %+v: %.2000s", report, said)
