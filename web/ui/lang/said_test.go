@@ -80,7 +80,7 @@ var sayings = map[string]saying{
 	"web/api/access":     {calls: errorsOf},
 	"web/api/account":    {calls: errorsOf},
 	"web/api/endpoint":   {fields: []string{"Message", "Fix"}, element: 3, calls: errorsOf},
-	"web/api/object":     {calls: errorsOf, fields: []string{"Message", "Fix"}},
+	"web/api/object":     {calls: errorsOf, fields: []string{"Message", "Fix"}, texts: []string{"read receipt key %s"}}, // of receipt.RecordedKeys
 	"web/api/submission": {fields: []string{"Message", "Fix"}, calls: errorsOf},
 	"web/api/upload":     {files: []string{"continue.go", "finish.go", "limits.go", "receivers.go", "remove.go", "transfer.go", "tus.go", "upload.go"}, calls: errorsOf},
 	"web/api/collection": {calls: errorsOf, fields: []string{"Message", "Fix"}},
